@@ -1,0 +1,53 @@
+# Everything CI does is a target here.
+SHELL := /bin/sh
+GO    ?= go
+BIN   := bin/agentclash
+
+# The version is what git says; a build from an archive has build info only.
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
+LDFLAGS := -s -w $(if $(VERSION),-X github.com/agentclash/agentclash/cmd.version=$(VERSION))
+
+# The race detector needs a C compiler.
+CC_FOUND := $(shell command -v $${CC:-cc} 2>/dev/null || command -v gcc 2>/dev/null)
+RACE     := $(if $(CC_FOUND),-race)
+
+.PHONY: build quickstart test slow-test lint fmt update bench sandbox-image clean help
+
+build: ## build bin/agentclash (static, no cgo)
+	@mkdir -p bin
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) .
+
+quickstart: build ## the main job with no key: run, scorecard, baseline, comparison
+	@sh examples/quickstart.sh $(BIN)
+
+test: ## run every test; those that need Docker run when an engine answers
+	@$(if $(RACE),true,echo "note: no C compiler found: the race detector is off")
+	@docker version >/dev/null 2>&1 || $(GO) run ./bench/engine >/dev/null 2>&1 || echo "note: no Docker engine answers: the tests that need one are skipped"
+	$(GO) test $(RACE) -timeout 15m ./...
+
+slow-test: ## the long fault and simulation tests as well
+	AGENTCLASH_SLOW=1 $(GO) test $(RACE) -timeout 60m ./...
+
+lint: ## vet, format and the linters of .golangci.yml
+	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "gofmt: the files above are not formatted: make fmt"; exit 1; }
+	$(GO) vet ./...
+	$(GO) -C .ci/lint tool -n golangci-lint >/dev/null
+	$$($(GO) -C .ci/lint tool -n golangci-lint) run ./...
+
+fmt: ## format the Go files
+	gofmt -w $$(git ls-files '*.go')
+
+update: ## rewrite the golden files
+	$(GO) test . ./cmd/... -update
+
+bench: build ## measure the budgets; see bench/README.md
+	$(GO) run ./bench -bin $(BIN)
+
+sandbox-image: ## make agentclash/sandbox:local (sh, python3) without a registry
+	sh sandbox/docker/image/build.sh
+
+clean: ## remove what was built
+	rm -rf bin
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

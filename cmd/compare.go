@@ -1,0 +1,290 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/scoring/compare"
+	"github.com/agentclash/agentclash/store"
+)
+
+func newCompare(a *app) *cobra.Command {
+	return group("compare", "Compare runs, and judge a candidate by a policy",
+		newCompareRuns(a), newCompareLatest(a), newCompareGate(a))
+}
+
+// compareOptions name the two sides.
+type compareOptions struct {
+	baseline, baselineAgent   string
+	candidate, candidateAgent string
+}
+
+func (o *compareOptions) addFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.baseline, "baseline", "", "baseline run: id, name, latest or baseline")
+	f.StringVar(&o.baselineAgent, "baseline-agent", "", "run agent of the baseline")
+	f.StringVar(&o.candidate, "candidate", "", "candidate run: id, name or latest")
+	f.StringVar(&o.candidateAgent, "candidate-agent", "", "run agent of the candidate")
+}
+
+func (o *compareOptions) check() error {
+	if o.baseline == "" || o.candidate == "" {
+		return usage("a comparison needs --baseline RUN and --candidate RUN")
+	}
+	return nil
+}
+
+func (a *app) sides(ctx context.Context, db *store.DB, o compareOptions) (baseline, candidate side, err error) {
+	if baseline, err = a.side(ctx, db, o.baseline, o.baselineAgent); err != nil {
+		return side{}, side{}, fmt.Errorf("baseline: %w", err)
+	}
+	if candidate, err = a.side(ctx, db, o.candidate, o.candidateAgent); err != nil {
+		return side{}, side{}, fmt.Errorf("candidate: %w", err)
+	}
+	if baseline.agent.ID == candidate.agent.ID {
+		return side{}, side{}, usage("baseline and candidate are the same run agent: %s of run %s", baseline.agent.Label, baseline.run.Name)
+	}
+	return baseline, candidate, nil
+}
+
+func newCompareRuns(a *app) *cobra.Command {
+	var o compareOptions
+	c := &cobra.Command{
+		Use: "runs", Short: "Compare two runs, or two agents of one run",
+		Long: `Compare a candidate with a baseline, case by case, from stored scorecards alone.
+Every score is 0 to 1 and higher is better, latency and cost scores included.`,
+		Example: `  agentclash compare runs --baseline nightly --candidate latest
+  agentclash compare runs --baseline latest --baseline-agent a --candidate latest --candidate-agent b --json`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			ctx := c.Context()
+			db, err := a.stored(ctx)
+			if err != nil {
+				return err
+			}
+			baseline, candidate, err := a.sides(ctx, db, o)
+			if err != nil {
+				return err
+			}
+			comparison, _ := a.judge(baseline, candidate)
+			d := a.comparisonDocument(baseline, candidate, view.Bookmark{Participant: baseline.participant()}, comparison)
+			return a.print(comparison, func(w io.Writer, v view.Options) error { return view.Comparison(w, d, v) })
+		},
+	}
+	o.addFlags(c)
+	return c
+}
+
+func (a *app) comparisonDocument(baseline, candidate side, mark view.Bookmark, c compare.Comparison) view.ComparisonDocument {
+	b, s := baseline.snapshot(), candidate.snapshot()
+	return view.ComparisonDocument{
+		WorkspaceID: candidate.run.Workspace, Baseline: mark, Candidate: candidate.participant(), Comparison: c,
+		BaselineSide: &b, CandidateSide: &s,
+	}
+}
+
+func newCompareLatest(a *app) *cobra.Command {
+	var agent string
+	var gate bool
+	c := &cobra.Command{
+		Use: "latest", Short: "Compare the newest run with the baseline",
+		Long: `Compare the newest run of the baseline's pack with the baseline. With --gate the
+exit status is the verdict: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
+		Example: "  agentclash compare latest\n  agentclash compare latest --gate",
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return runCompareLatest(c.Context(), a, agent, gate) },
+	}
+	c.Flags().StringVar(&agent, "agent", "", "run agent of the newest run")
+	c.Flags().BoolVar(&gate, "gate", false, "exit with the verdict of the default policy")
+	return c
+}
+
+func runCompareLatest(ctx context.Context, a *app, agent string, gate bool) error {
+	db, err := a.stored(ctx)
+	if err != nil {
+		return err
+	}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return err
+	}
+	mark, found, err := a.pickBaseline(ctx, db, workspace, "")
+	if err != nil {
+		return err
+	}
+	if !found {
+		if gate {
+			return a.noBaseline()
+		}
+		return usage("no baseline is set").hint("agentclash baseline set RUN")
+	}
+	runs, _, err := db.Runs(ctx, store.RunFilter{Workspace: workspace, PackSlug: mark.PackSlug, Limit: 2})
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if r.ID != mark.RunID {
+			return a.compareWith(ctx, db, mark, compareOptions{candidate: r.ID, candidateAgent: agent}, gate)
+		}
+	}
+	return usage("the baseline is the only run of %s", mark.PackSlug).hint("agentclash eval start --pack ... runs a candidate")
+}
+
+// noBaseline is a gate that has nothing to compare with: status 3.
+func (a *app) noBaseline() error {
+	return (&failure{status: compare.InsufficientEvidence.ExitStatus(), code: "insufficient_evidence",
+		err: fmt.Errorf("the gate has no baseline to compare with")}).hint("agentclash baseline set RUN")
+}
+
+// compareWith compares a run with a baseline and, with gate, keeps the record
+// of the verdict and exits with it.
+func (a *app) compareWith(ctx context.Context, db *store.DB, mark store.BaselineMark, o compareOptions, gate bool) error {
+	baseline, err := a.agentSide(ctx, db, mark.RunAgentID)
+	if err != nil {
+		return err
+	}
+	candidate, err := a.side(ctx, db, o.candidate, o.candidateAgent)
+	if err != nil {
+		return err
+	}
+	comparison, judged := a.judge(baseline, candidate)
+	d := a.comparisonDocument(baseline, candidate, bookmark(mark, baseline.run.Status), comparison)
+	if gate {
+		if judged, err = a.keepGate(ctx, baseline, candidate, judged); err != nil {
+			return err
+		}
+		d.ReleaseGate = &judged
+	}
+	err = a.print(d, func(w io.Writer, v view.Options) error { return view.Comparison(w, d, v) })
+	if err != nil || !gate {
+		return err
+	}
+	return verdict(judged.Verdict.ExitStatus())
+}
+
+// gateRun gates a run that has just ended against the baseline of its pack.
+func (a *app) gateRun(ctx context.Context, runID string) error {
+	db, err := a.stored(ctx)
+	if err != nil {
+		return err
+	}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return err
+	}
+	r, err := db.Run(ctx, workspace, runID)
+	if err != nil {
+		return err
+	}
+	mark, found, err := a.pickBaseline(ctx, db, workspace, r.Pack.Slug)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return a.noBaseline()
+	}
+	return a.gateAgents(ctx, db, mark, r)
+}
+
+// gateAgents gates every agent of a run; the worst verdict is the status.
+func (a *app) gateAgents(ctx context.Context, db *store.DB, mark store.BaselineMark, r store.Run) error {
+	agents, err := db.RunAgents(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	baseline, err := a.agentSide(ctx, db, mark.RunAgentID)
+	if err != nil {
+		return err
+	}
+	worst := compare.Pass
+	for _, agent := range agents {
+		candidate, err := a.agentSide(ctx, db, agent.ID)
+		if err != nil {
+			return err
+		}
+		_, judged := a.judge(baseline, candidate)
+		if judged, err = a.keepGate(ctx, baseline, candidate, judged); err != nil {
+			return err
+		}
+		a.say("gate %s: %s: %s", agent.Label, judged.Verdict, judged.Summary)
+		worst = worse(worst, judged.Verdict)
+	}
+	return verdict(worst.ExitStatus())
+}
+
+// worse is the verdict that counts of two: a failure before missing evidence,
+// before a warning.
+func worse(a, b compare.Verdict) compare.Verdict {
+	for _, v := range []compare.Verdict{compare.Fail, compare.InsufficientEvidence, compare.Warn} {
+		if a == v || b == v {
+			return v
+		}
+	}
+	return compare.Pass
+}
+
+// keepGate stores the record of a verdict. On a home that cannot be written
+// the verdict stands without a record.
+func (a *app) keepGate(ctx context.Context, baseline, candidate side, g compare.GateResult) (compare.GateResult, error) {
+	g.ID = a.p.NewID()
+	doc, err := json.Marshal(g)
+	if err != nil {
+		return g, fmt.Errorf("write the gate record: %w", err)
+	}
+	db, err := a.store(ctx)
+	if err != nil {
+		a.say("! the verdict is not recorded: %v", err)
+		return g, nil
+	}
+	_, err = db.SaveGate(ctx, store.Gate{
+		ID: g.ID, Workspace: candidate.run.Workspace, BaselineRunID: baseline.run.ID, BaselineAgentID: baseline.agent.ID,
+		CandidateRunID: candidate.run.ID, CandidateAgentID: candidate.agent.ID, Verdict: string(g.Verdict), ReasonCode: g.ReasonCode,
+		PolicyKey: g.PolicyKey, PolicyVersion: g.PolicyVersion, PolicyFingerprint: g.PolicyFingerprint,
+		GeneratedAt: g.GeneratedAt, Document: doc,
+	})
+	return g, err
+}
+
+func newCompareGate(a *app) *cobra.Command {
+	var o compareOptions
+	c := &cobra.Command{
+		Use: "gate", Short: "Judge a candidate against a baseline by the default policy",
+		Long: `Judge a candidate against a baseline by the default policy and keep the record.
+
+Exit status: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
+		Example: "  agentclash compare gate --baseline nightly --candidate latest",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			ctx := c.Context()
+			db, err := a.stored(ctx)
+			if err != nil {
+				return err
+			}
+			baseline, candidate, err := a.sides(ctx, db, o)
+			if err != nil {
+				return err
+			}
+			_, g := a.judge(baseline, candidate)
+			if g, err = a.keepGate(ctx, baseline, candidate, g); err != nil {
+				return err
+			}
+			if err := a.print(g, func(w io.Writer, v view.Options) error { return view.Gate(w, g, v) }); err != nil {
+				return err
+			}
+			return verdict(g.Verdict.ExitStatus())
+		},
+	}
+	o.addFlags(c)
+	return c
+}

@@ -1,0 +1,228 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"gopkg.in/yaml.v3"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/provider"
+)
+
+func newDeployment(a *app) *cobra.Command {
+	c := group("deployment", "Name what is to be run: model, system prompt, limits", newDeploymentCreate(a), newDeploymentList(a))
+	c.Aliases = []string{"deploy"}
+	return c
+}
+
+// deploymentSpec is a deployment as flags and files write it.
+type deploymentSpec struct {
+	Name         string            `yaml:"name"`
+	Model        string            `yaml:"model"` // provider/model
+	BaseURL      string            `yaml:"base_url"`
+	Account      string            `yaml:"account"`
+	System       string            `yaml:"system"`
+	SystemFile   string            `yaml:"system_file"`
+	OutputSchema map[string]any    `yaml:"output_schema"`
+	Sampling     provider.Sampling `yaml:"sampling"`
+	Limits       engine.Limits     `yaml:"limits"`
+}
+
+func newDeploymentCreate(a *app) *cobra.Command {
+	var s deploymentSpec
+	var file string
+	c := &cobra.Command{
+		Use: "create", Short: "Keep a deployment under a name",
+		Long: `Keep a deployment under a name: a model with its system prompt, where it is
+reached and what it may use. A file holds the same fields as YAML or JSON.
+Keys are never given here: an account says where the key is found.`,
+		Example: `  agentclash deployment create --name prod --model openai/gpt-4.1-mini --system-file prompt.md
+  agentclash deployment create --name local --model openai/llama3 --base-url http://localhost:8000/v1
+  agentclash deployment create --from-file deployment.yaml`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if file != "" {
+				if c.Flags().NFlag() > 1 {
+					return usage("--from-file holds the whole deployment: leave out the other flags")
+				}
+				if err := a.readSpec(file, &s); err != nil {
+					return err
+				}
+			}
+			return runDeploymentCreate(c.Context(), a, s)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&file, "from-file", "", "YAML or JSON file with the deployment's fields")
+	f.StringVar(&s.Name, "name", "", "name of the deployment")
+	f.StringVar(&s.Model, "model", "", "provider/model")
+	f.StringVar(&s.BaseURL, "base-url", "", "address of an OpenAI-compatible server, up to and including /v1")
+	f.StringVar(&s.Account, "account", "", "where the key is: env://NAME or workspace-secret://NAME (default: the provider's own variable)")
+	f.StringVar(&s.System, "system", "", "system prompt")
+	f.StringVar(&s.SystemFile, "system-file", "", "file with the system prompt")
+	f.IntVar(&s.Limits.MaxIterations, "max-iterations", 0, "steps of one trial (0: 50)")
+	f.IntVar(&s.Limits.MaxToolCalls, "max-tool-calls", 0, "tool calls of one trial (0: 100)")
+	f.IntVar(&s.Limits.StepTimeoutSeconds, "step-timeout", 0, "seconds for one model call (0: 120)")
+	f.IntVar(&s.Limits.RunTimeoutSeconds, "run-timeout", 0, "seconds for one trial (0: 1800)")
+	f.Int64Var(&s.Limits.MaxOutputTokens, "max-output-tokens", 0, "tokens of one reply (0: 8192)")
+	return c
+}
+
+func (a *app) readSpec(file string, s *deploymentSpec) error {
+	src, err := os.ReadFile(a.path(file))
+	if errors.Is(err, os.ErrNotExist) {
+		return &failure{status: statusNotFound, code: "file_not_found", err: fmt.Errorf("read the deployment %s: no such file", file)}
+	}
+	if err != nil {
+		return fmt.Errorf("read the deployment: %w", err)
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(src))
+	dec.KnownFields(true)
+	if err := dec.Decode(s); err != nil {
+		return usage("read the deployment %s: %w", file, err)
+	}
+	return nil
+}
+
+func runDeploymentCreate(ctx context.Context, a *app, s deploymentSpec) error {
+	d, err := a.resolveSpec(s)
+	if err != nil {
+		return err
+	}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return err
+	}
+	db, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	stored, err := db.SaveDeployment(ctx, workspace, d)
+	if err != nil {
+		return err
+	}
+	doc := map[string]string{"deployment_id": stored.ID, "name": d.Name, "model": d.Provider + "/" + d.Model}
+	return a.print(doc, func(io.Writer, view.Options) error {
+		a.say("✓ deployment %s runs %s/%s", d.Name, d.Provider, d.Model)
+		return nil
+	})
+}
+
+// resolveSpec checks a deployment and turns files and relative paths into
+// what can be used from anywhere.
+func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
+	var errs []error
+	if strings.TrimSpace(s.Name) == "" {
+		errs = append(errs, errors.New("--name is missing"))
+	}
+	if s.Model == "" {
+		errs = append(errs, errors.New("--model is missing"))
+	}
+	if s.System != "" && s.SystemFile != "" {
+		errs = append(errs, errors.New("--system and --system-file are two system prompts: choose one"))
+	}
+	for name, n := range map[string]int64{
+		"max-iterations": int64(s.Limits.MaxIterations), "max-tool-calls": int64(s.Limits.MaxToolCalls),
+		"step-timeout": int64(s.Limits.StepTimeoutSeconds), "run-timeout": int64(s.Limits.RunTimeoutSeconds),
+		"max-output-tokens": s.Limits.MaxOutputTokens,
+	} {
+		if n < 0 {
+			errs = append(errs, fmt.Errorf("--%s must not be negative", name))
+		}
+	}
+	if len(errs) > 0 {
+		return engine.Deployment{}, usage("deployment create: %w", errors.Join(errs...)).hint("agentclash deployment create --help")
+	}
+	key, model, err := provider.ParseModel(s.Model)
+	if err != nil {
+		return engine.Deployment{}, usage("--model: %w", err)
+	}
+	d := engine.Deployment{
+		Name: strings.TrimSpace(s.Name), Provider: key, Model: model, BaseURL: s.BaseURL, Account: s.Account,
+		System: s.System, OutputSchema: s.OutputSchema, Sampling: s.Sampling, Limits: s.Limits,
+	}
+	if s.SystemFile != "" {
+		text, err := os.ReadFile(a.path(s.SystemFile))
+		if err != nil {
+			return engine.Deployment{}, usage("read the system prompt: %w", err)
+		}
+		d.System = string(text)
+	}
+	if key != provider.Scripted {
+		return d, nil
+	}
+	if !strings.HasPrefix(model, builtinPrefix) {
+		d.Model = filepath.Clean(a.path(model))
+	}
+	_, err = a.script(d.Model)
+	return d, err
+}
+
+// storedDeployments lists the workspace's deployments; none without a store.
+func (a *app) storedDeployments(ctx context.Context) ([]engine.Deployment, error) {
+	page, err := a.deploymentPage(ctx)
+	var list []engine.Deployment
+	for _, d := range page {
+		list = append(list, d.deployment)
+	}
+	return list, err
+}
+
+type storedDeployment struct {
+	row        view.Deployment
+	deployment engine.Deployment
+}
+
+func (a *app) deploymentPage(ctx context.Context) ([]storedDeployment, error) {
+	db, ok, err := a.reading(ctx)
+	if err != nil || !ok {
+		return nil, err
+	}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := db.Deployments(ctx, workspace)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]storedDeployment, len(rows))
+	for i, r := range rows {
+		list[i] = storedDeployment{deployment: r.Deployment, row: view.Deployment{
+			ID: r.ID, Name: r.Name, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, Account: r.Account, CreatedAt: r.CreatedAt,
+		}}
+	}
+	return list, nil
+}
+
+func newDeploymentList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the deployments", Args: noArgs,
+		Example: "  agentclash deployment list",
+		RunE: func(c *cobra.Command, _ []string) error {
+			list, err := a.deploymentPage(c.Context())
+			if err != nil {
+				return err
+			}
+			page := view.Page[view.Deployment]{Total: len(list), Limit: len(list)}
+			for _, d := range list {
+				page.Items = append(page.Items, d.row)
+			}
+			return a.print(page, func(w io.Writer, o view.Options) error {
+				if page.Total == 0 {
+					a.say("! no deployments yet: agentclash deployment create --name NAME --model PROVIDER/MODEL")
+				}
+				return view.DeploymentList(w, page, o)
+			})
+		},
+	}
+}

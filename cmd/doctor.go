@@ -1,0 +1,195 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/provider/openai"
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/sandbox/docker"
+)
+
+// The statuses of a check. Only ok and info leave a machine ready.
+const (
+	checkOK   = "ok"
+	checkInfo = "info"
+	checkWarn = "warn"
+	checkFail = "fail"
+)
+
+func newDoctor(a *app) *cobra.Command {
+	var packFile string
+	c := &cobra.Command{
+		Use: "doctor", Short: "Check what this machine needs, and say what to type",
+		Long: `Check the store, the Docker engine, the provider keys and, with --pack, whether
+a pack can run here. Nothing is sent over the network.
+
+Exit status: 0 everything is in order, 1 something is missing.`,
+		Example: "  agentclash doctor\n  agentclash doctor --pack my-pack.yaml --json",
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return runDoctor(c.Context(), a, packFile) },
+	}
+	c.Flags().StringVar(&packFile, "pack", "", "pack that is to be run")
+	return c
+}
+
+func runDoctor(ctx context.Context, a *app, packFile string) error {
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return err
+	}
+	d := view.DoctorDocument{Ready: true, Workspace: workspace}
+	add := func(checks ...view.Check) { d.Checks = append(d.Checks, checks...) }
+	add(a.checkInstall(), a.checkStore(ctx))
+	engineCheck, answers := a.checkDocker(ctx)
+	add(engineCheck, a.checkKeys())
+	add(a.checkStored(ctx, workspace)...)
+	if packFile != "" {
+		add(a.checkPack(ctx, packFile, answers)...)
+	}
+	for _, c := range d.Checks {
+		if c.Status != checkOK && c.Status != checkInfo {
+			d.Ready = false
+		}
+		if c.NextStep != "" {
+			d.NextSteps = append(d.NextSteps, c.NextStep)
+		}
+	}
+	err = a.print(d, func(w io.Writer, o view.Options) error { return view.Doctor(w, d, o) })
+	if err != nil || d.Ready {
+		return err
+	}
+	return exit(statusError)
+}
+
+func (a *app) checkInstall() view.Check {
+	b := readBuildInfo()
+	return view.Check{Name: "install", Status: checkOK, Detail: fmt.Sprintf("agentclash %s, %s/%s", b.Version, runtime.GOOS, runtime.GOARCH)}
+}
+
+func (a *app) checkStore(ctx context.Context) view.Check {
+	c := view.Check{Name: "store", Status: checkOK}
+	path, err := a.storePath()
+	if err != nil {
+		return view.Check{Name: "store", Status: checkFail, Detail: err.Error(), NextStep: "export AGENTCLASH_HOME=DIR"}
+	}
+	_, ok, err := a.tidied(ctx)
+	if err == nil && !ok {
+		c.Status, c.Detail = checkInfo, path+" does not exist yet: the first run makes it"
+		return c
+	}
+	if err == nil {
+		err = a.opened.db.Check(ctx)
+	}
+	if err != nil {
+		return view.Check{Name: "store", Status: checkFail, Detail: err.Error(), NextStep: "export AGENTCLASH_HOME=DIR"}
+	}
+	info, err := a.opened.db.Info(ctx)
+	if err != nil {
+		return view.Check{Name: "store", Status: checkFail, Detail: err.Error()}
+	}
+	c.Detail = fmt.Sprintf("%s, schema %d, %d runs, %.1f MB", info.Path, info.Schema, info.Runs, float64(info.Bytes)/1e6)
+	if info.ReadOnly {
+		c.Status, c.Detail = checkWarn, c.Detail+"; it can be read, not written"
+	}
+	return c
+}
+
+func (a *app) checkDocker(ctx context.Context) (view.Check, bool) {
+	ctx, stop := context.WithTimeout(ctx, probeTime)
+	defer stop()
+	e, err := docker.Probe(ctx, a.dockerOptions(""))
+	if err != nil {
+		return view.Check{Name: "docker", Status: checkWarn, Detail: err.Error() + "; packs that run programs need an engine",
+			NextStep: "start Docker, or export DOCKER_HOST=..."}, false
+	}
+	return view.Check{Name: "docker", Status: checkOK, Detail: fmt.Sprintf("%s %s at %s, %d CPUs, %.1f GB", e.Name, e.Version, e.Host, e.CPUs, float64(e.MemoryBytes)/1e9)}, true
+}
+
+func (a *app) checkKeys() view.Check {
+	var found, missing []string
+	for _, e := range openai.Endpoints() {
+		if e.KeyVar == "" {
+			continue
+		}
+		_, stored, err := a.secret(e.KeyVar)
+		switch {
+		case a.p.Getenv(e.KeyVar) != "":
+			found = append(found, e.Provider+" (environment)")
+		case err == nil && stored:
+			found = append(found, e.Provider+" (secret)")
+		default:
+			missing = append(missing, e.KeyVar)
+		}
+	}
+	c := view.Check{Name: "provider_keys", Status: checkInfo, Detail: "found: " + strings.Join(found, ", ")}
+	if len(found) == 0 {
+		c.Detail = "none found; scripted agents and local servers need none"
+		c.NextStep = "export " + missing[0] + "=..., or agentclash secret set " + missing[0]
+	}
+	return c
+}
+
+// checkStored looks at what runs are made of: packs, deployments, a baseline.
+func (a *app) checkStored(ctx context.Context, workspace string) []view.Check {
+	db, ok, err := a.reading(ctx)
+	if err != nil || !ok {
+		return nil // the store's own check has said so
+	}
+	var checks []view.Check
+	count := func(name string, n int, err error, next string) {
+		c := view.Check{Name: name, Status: checkOK, Detail: strconv.Itoa(n)}
+		switch {
+		case err != nil:
+			c.Status, c.Detail = checkFail, err.Error()
+		case n == 0:
+			c.Status, c.Detail, c.NextStep = checkInfo, "none", next
+		}
+		checks = append(checks, c)
+	}
+	packs, err := db.Packs(ctx, workspace)
+	count("challenge_packs", len(packs), err, "agentclash challenge-pack init my-pack.yaml")
+	deployments, err := db.Deployments(ctx, workspace)
+	count("deployments", len(deployments), err, "")
+	marks, err := db.Baselines(ctx, workspace)
+	count("baselines", len(marks), err, "agentclash baseline set latest")
+	return checks
+}
+
+// checkPack says whether a pack is valid and can run here.
+func (a *app) checkPack(ctx context.Context, file string, engineAnswers bool) []view.Check {
+	p, err := a.loadPack(ctx, file)
+	if err != nil {
+		return []view.Check{{Name: "pack_manifest", Status: checkFail, Detail: err.Error(), NextStep: "agentclash challenge-pack validate " + file}}
+	}
+	cases := 0
+	for _, s := range p.InputSets {
+		cases += len(s.Cases)
+	}
+	return []view.Check{
+		{Name: "pack_manifest", Status: checkOK, Detail: fmt.Sprintf("%s v%d is valid", p.Pack.Slug, p.Version.Number)},
+		{Name: "pack_input_sets", Status: checkOK, Detail: fmt.Sprintf("%d input set(s), %d case(s)", len(p.InputSets), cases)},
+		packSandbox(p, engineAnswers),
+	}
+}
+
+func packSandbox(p *pack.Pack, engineAnswers bool) view.Check {
+	needs := engine.NeedsOf(p)
+	switch {
+	case !needs.Box:
+		return view.Check{Name: "pack_sandbox", Status: checkOK, Detail: "the pack needs no sandbox"}
+	case engineAnswers:
+		return view.Check{Name: "pack_sandbox", Status: checkOK, Detail: "its trials run in containers"}
+	case !needs.Process:
+		return view.Check{Name: "pack_sandbox", Status: checkOK, Detail: "no programs are run, so a scratch directory is enough"}
+	}
+	return view.Check{Name: "pack_sandbox", Status: checkFail, Detail: "the pack runs programs and no Docker engine answers", NextStep: "start Docker"}
+}

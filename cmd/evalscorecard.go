@@ -1,0 +1,97 @@
+package cmd
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/scoring/compare"
+	"github.com/agentclash/agentclash/store"
+)
+
+func newEvalScorecard(a *app) *cobra.Command {
+	var agent string
+	c := &cobra.Command{
+		Use: "scorecard [RUN]", Short: "Show what scoring says of one agent of a run",
+		Long: `Show what scoring says of one agent of a run (the newest when none is named),
+and, when the pack has a baseline, how it compares and what the gate says.
+Everything comes from the store: no model, no container, no network.
+
+Exit status: 0, whatever the scores; 64 when the run has several agents and
+none is named; 66 when there is no such run.`,
+		Example: "  agentclash eval scorecard\n  agentclash eval scorecard latest --agent gpt --json",
+		Args:    upTo(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			selector := store.Latest
+			if len(args) == 1 {
+				selector = args[0]
+			}
+			ctx := c.Context()
+			db, err := a.stored(ctx)
+			if err != nil {
+				return err
+			}
+			s, err := a.side(ctx, db, selector, agent)
+			if err != nil {
+				return err
+			}
+			d, err := a.scorecardDocument(ctx, db, s)
+			if err != nil {
+				return err
+			}
+			return a.print(d, func(w io.Writer, o view.Options) error { return view.ScorecardReport(w, d, o) })
+		},
+	}
+	c.Flags().StringVar(&agent, "agent", "", "run agent, by label or id")
+	return c
+}
+
+// scorecardOf writes the scorecard of a run agent that has just run.
+func (a *app) scorecardOf(ctx context.Context, w io.Writer, o view.Options, agentID string) error {
+	db, err := a.stored(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := a.agentSide(ctx, db, agentID)
+	if err != nil {
+		return err
+	}
+	d, err := a.scorecardDocument(ctx, db, s)
+	if err != nil {
+		return err
+	}
+	return view.ScorecardReport(w, d, o)
+}
+
+// scorecardDocument puts a side's scorecard beside the baseline of its pack. A
+// run that is the baseline itself is compared with nothing.
+func (a *app) scorecardDocument(ctx context.Context, db *store.DB, s side) (view.ScorecardDocument, error) {
+	card, err := s.scorecard()
+	if err != nil {
+		return view.ScorecardDocument{}, err
+	}
+	d := view.ScorecardDocument{Candidate: s.participant(), Scorecard: card}
+	base, mark, ok, err := a.baselineOf(ctx, db, s.run.Workspace, s.run.Pack.Slug)
+	if err != nil || !ok {
+		return d, err
+	}
+	d.Baseline = &mark
+	if base.agent.ID == s.agent.ID {
+		return d, nil
+	}
+	comparison, gate := a.judge(base, s)
+	d.Comparison, d.ReleaseGate = &comparison, &gate
+	return d, nil
+}
+
+// judge compares two sides and holds the result against the default policy.
+func (a *app) judge(baseline, candidate side) (compare.Comparison, compare.GateResult) {
+	b, c := baseline.snapshot(), candidate.snapshot()
+	comparison := compare.Compare(b, c)
+	comparison.GeneratedAt = a.p.Now().UTC()
+	gate := compare.Gate(compare.DefaultPolicy(), comparison, b, c)
+	gate.GeneratedAt = comparison.GeneratedAt
+	return comparison, gate
+}

@@ -1,0 +1,341 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/sandbox"
+)
+
+func newEval(a *app) *cobra.Command {
+	return group("eval", "Run agents on a challenge pack, and read what came of it", newEvalStart(a), newEvalScorecard(a))
+}
+
+// startOptions are the flags of eval start and run create.
+type startOptions struct {
+	pack        string
+	inputSet    string
+	deployments []string
+	models      []string
+	cases       []string
+	name        string
+	plan        engine.Options
+	sandbox     string
+	image       string
+	follow      bool
+	dryRun      bool
+	exitCode    bool
+	gate        bool
+}
+
+func newEvalStart(a *app) *cobra.Command {
+	var o startOptions
+	c := &cobra.Command{
+		Use: "start", Short: "Run every agent on every case of a pack",
+		Long: `Run every agent on every case of a challenge pack, score what it did, and keep
+every fact in the store. Native cases run in a fresh sandbox each.
+
+Exit status: 0 the run completed, whatever the scores; 31 it failed or was
+cancelled; 64 a flag or the pack is wrong; 66 something named does not exist;
+69 a sandbox is needed and no Docker engine answers; 75 a provider was
+unavailable; 77 a key is missing or was refused; 130 interrupted. With
+--exit-code, 1 when an agent did not pass and 3 when more trials than
+--max-invalid were invalid. With --gate, the gate's 0 pass, 1 fail, 2 warn,
+3 not enough evidence.`,
+		Example: `  agentclash eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good --follow
+  agentclash eval start --pack my-pack.yaml --model openai/gpt-4.1-mini --repetitions 3 --follow
+  agentclash eval start --pack my-pack.yaml --deployment prod --deployment next --json
+  agentclash eval start --pack my-pack.yaml --deployment next --gate`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runEvalStart(c.Context(), a, o) },
+	}
+	o.addFlags(c.Flags())
+	return c
+}
+
+func (o *startOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.pack, "pack", "", "pack file, slug of a stored pack, or builtin:NAME")
+	f.StringVar(&o.inputSet, "input-set", "", "input set, by key or name (default: the only one)")
+	f.StringSliceVar(&o.deployments, "deployment", nil, "deployment to run, by name; repeatable")
+	f.StringSliceVar(&o.models, "model", nil, "provider/model to run without a deployment; repeatable")
+	f.StringSliceVar(&o.cases, "case", nil, "run only this case; repeatable")
+	f.StringVar(&o.name, "name", "", "name of the run (default: slug and time)")
+	f.BoolVar(&o.follow, "follow", false, "show what happens while it happens")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan and its price ceiling, and run nothing")
+	f.BoolVar(&o.exitCode, "exit-code", false, "exit 1 when an agent did not pass, 3 when too many trials were invalid")
+	f.BoolVar(&o.gate, "gate", false, "compare with the baseline and exit with the verdict")
+	f.StringVar(&o.sandbox, "sandbox", sandboxAuto, "auto, docker or scratch (a directory, no programs)")
+	f.StringVar(&o.image, "image", "", `sandbox image, or "builtin" (default: the pack's sandbox_template_id, else python:3.12-slim)`)
+	f.IntVar(&o.plan.Repetitions, "repetitions", 1, "how often each agent runs each case")
+	f.Int64Var(&o.plan.Seed, "seed", 0, "seed of everything drawn by chance")
+	f.IntVar(&o.plan.Concurrency, "concurrency", 4, "trials at once")
+	f.IntVar(&o.plan.RetryInvalid, "retry-invalid", 1, "new attempts of a trial that infrastructure made invalid")
+	f.IntVar(&o.plan.MaxInvalid, "max-invalid", 0, "invalid trials, after retries, that --exit-code and --gate accept")
+	f.Float64Var(&o.plan.MinPassRate, "min-pass-rate", 1, "share of valid trials an agent must pass to pass")
+}
+
+func (o *startOptions) check(a *app) error {
+	switch o.sandbox {
+	case sandboxAuto, sandboxDocker, sandboxScratch:
+	default:
+		return usage("--sandbox must be auto, docker or scratch, not %q", o.sandbox)
+	}
+	if o.sandbox == sandboxScratch && o.image != "" {
+		return usage("--image goes with a Docker sandbox, not with --sandbox scratch")
+	}
+	if o.gate && o.exitCode {
+		return usage("--gate and --exit-code both decide the exit status: choose one")
+	}
+	if o.dryRun && (o.follow || o.gate || o.exitCode) {
+		return usage("--dry-run runs nothing: leave out --follow, --gate and --exit-code")
+	}
+	if a.interactive() {
+		return nil
+	}
+	var missing []error
+	if o.pack == "" {
+		missing = append(missing, errors.New("--pack FILE names the challenge pack"))
+	}
+	if len(o.deployments)+len(o.models) == 0 {
+		missing = append(missing, errors.New("--model PROVIDER/MODEL or --deployment NAME names the agent"))
+	}
+	if len(missing) > 0 {
+		return usage("eval start: %w", errors.Join(missing...)).hint("agentclash eval start --help")
+	}
+	return nil
+}
+
+func runEvalStart(ctx context.Context, a *app, o startOptions) error {
+	if err := o.check(a); err != nil {
+		return err
+	}
+	if err := a.askStart(ctx, &o); err != nil {
+		return err
+	}
+	p, err := a.loadPack(ctx, o.pack)
+	if err != nil {
+		return err
+	}
+	deployments, err := a.deployments(ctx, o.deployments, o.models)
+	if err != nil {
+		return err
+	}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return err
+	}
+	req := engine.PlanRequest{
+		Pack: p, InputSet: o.inputSet, Cases: o.cases, Deployments: deployments, Options: o.plan,
+		Name: o.name, Workspace: workspace, Now: a.p.Now, NewID: a.p.NewID,
+		Sandbox: sandbox.Description{Image: o.imageFor(p)},
+	}
+	if engine.NeedsOf(p).Box {
+		req.Sandbox.Kind = o.sandbox
+	}
+	// a plan made before anything is opened refuses what is wrong with the
+	// request first
+	plan, err := engine.NewPlan(req)
+	if err != nil {
+		return planFailure(err)
+	}
+	if o.dryRun {
+		return a.printPlan(plan)
+	}
+	clients, secrets, err := a.clients(plan.Agents)
+	if err != nil {
+		return err
+	}
+	boxes, described, err := a.boxes(ctx, o.sandbox, o.imageFor(p), engine.NeedsOf(p))
+	if err != nil {
+		return err
+	}
+	plan.Sandbox = described
+	e := execution{plan: plan, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow}
+	result, err := a.execute(ctx, e)
+	if err != nil {
+		return err
+	}
+	return a.afterRun(ctx, plan, result, o)
+}
+
+// imageFor is the image that was asked for: by flag, by the pack, or none.
+func (o *startOptions) imageFor(p *pack.Pack) string {
+	if o.image == "" && p.Version.Sandbox != nil {
+		return p.Version.Sandbox.SandboxTemplateID
+	}
+	return o.image
+}
+
+func planFailure(err error) error {
+	return usage("plan the run: %w", err)
+}
+
+func (a *app) printPlan(p *engine.Plan) error {
+	d := view.PlanDocument{
+		Name: p.Name, Pack: view.Pack{Slug: p.Pack.Slug, Version: p.Pack.Version}, Digest: p.Pack.Digest,
+		InputSet: p.InputSet, Mode: p.Mode, Sandbox: p.Sandbox.Kind, Image: p.Sandbox.Image,
+		Repetitions: p.Options.Repetitions, Trials: len(p.Trials), Concurrency: p.Options.Concurrency, Seed: p.Options.Seed,
+		RetryInvalid: p.Options.RetryInvalid, MinPassRate: p.Options.MinPassRate, MaxInvalid: p.Options.MaxInvalid,
+	}
+	total, known := 0.0, true
+	for lane, agent := range p.Agents {
+		caps := p.Caps(lane)
+		row := view.PlanAgent{
+			Label: agent.Label, Model: agent.Deployment.Provider + "/" + agent.Deployment.Model,
+			MaxIterations: caps.MaxIterations, MaxToolCalls: caps.MaxToolCalls, RunTimeoutSecs: caps.RunTimeoutSeconds,
+		}
+		usd, why := p.Ceiling(lane)
+		if why == "" {
+			row.MaxCostUSD = &usd
+		}
+		row.CostReason, known, total = why, known && why == "", total+usd
+		d.Agents = append(d.Agents, row)
+	}
+	if known {
+		d.MaxCostUSD = &total
+	}
+	for _, c := range p.Cases {
+		d.Cases = append(d.Cases, c.Key)
+	}
+	return a.print(d, func(w io.Writer, v view.Options) error { return view.Plan(w, d, v) })
+}
+
+// afterRun prints what came of a run and works out the exit status.
+func (a *app) afterRun(ctx context.Context, plan *engine.Plan, result engine.Result, o startOptions) error {
+	if err := a.printStart(ctx, plan, result, o); err != nil {
+		return err
+	}
+	if status := runStatus(result); status != statusOK {
+		if result.Status == "failed" {
+			a.say("agentclash: the run failed: %s", result.Reason)
+		}
+		return verdict(status)
+	}
+	switch {
+	case o.gate:
+		return a.gateRun(ctx, plan.RunID)
+	case o.exitCode:
+		return verdict(exitCode(result, plan.Options.MaxInvalid))
+	}
+	return nil
+}
+
+// exitCode is the status of --exit-code.
+func exitCode(result engine.Result, maxInvalid int) int {
+	status := statusOK
+	for _, agent := range result.Agents {
+		if agent.Scorecard.InvalidTrials > maxInvalid {
+			return 3
+		}
+		if !agent.Scorecard.Passed {
+			status = statusError
+		}
+	}
+	return status
+}
+
+// runStatus is the status of a run that did not complete.
+func runStatus(result engine.Result) int {
+	switch result.Status {
+	case "completed":
+		return statusOK
+	case "interrupted":
+		return statusInterrupted
+	case "cancelled":
+		return statusRunFailed
+	}
+	status := -1
+	for _, agent := range result.Agents {
+		if agent.Status != "failed" {
+			continue
+		}
+		s := causeStatus(agent.Cause)
+		if status >= 0 && s != status {
+			return statusRunFailed
+		}
+		status = s
+	}
+	return max(status, statusError)
+}
+
+// causeStatus is the status that one cause of a failed run stands for.
+func causeStatus(code string) int {
+	switch code {
+	case "auth":
+		return statusNoPermission
+	case "unknown_model", "invalid_request":
+		return statusUsage
+	case "rate_limit", "unavailable", "timeout":
+		return statusTryAgain
+	case "sandbox_engine", "sandbox_image":
+		return statusUnavailable
+	}
+	return statusRunFailed
+}
+
+// printStart writes the run's document or its summary. A followed NDJSON
+// stream has said everything already.
+func (a *app) printStart(ctx context.Context, plan *engine.Plan, result engine.Result, o startOptions) error {
+	if o.follow && a.output == "json" {
+		return nil
+	}
+	d := view.StartDocument{
+		RunID: plan.RunID, RunName: plan.Name, Status: result.Status, Reason: result.Reason,
+		Pack: view.Pack{Slug: plan.Pack.Slug, Version: plan.Pack.Version}, InputSet: plan.InputSet,
+	}
+	for _, agent := range result.Agents {
+		ref := view.AgentRef{Label: agent.Label, RunAgentID: agent.RunAgentID, Status: agent.Status}
+		d.Agents = append(d.Agents, view.NewAgent(ref, agent.Scorecard, agent.Invalid))
+	}
+	err := a.print(d, func(w io.Writer, v view.Options) error {
+		if len(result.Agents) == 1 && result.Status == "completed" {
+			return a.scorecardOf(ctx, w, v, result.Agents[0].RunAgentID)
+		}
+		return view.Start(w, d, v)
+	})
+	if err != nil || a.output != "table" {
+		return err
+	}
+	if len(result.Agents) > 1 {
+		a.say("next: agentclash eval scorecard %s --agent %q", short(plan.RunID), result.Agents[0].Label)
+	}
+	if result.Status == "interrupted" {
+		a.say("next: agentclash run resume %s", short(plan.RunID))
+	}
+	return nil
+}
+
+func short(id string) string { return view.ShortID(id) }
+
+// askStart asks a person for what the flags leave open.
+func (a *app) askStart(ctx context.Context, o *startOptions) error {
+	if !a.interactive() {
+		return nil
+	}
+	if o.pack == "" {
+		choice, err := a.choosePack(ctx)
+		if err != nil {
+			return err
+		}
+		o.pack = choice
+	}
+	if len(o.deployments)+len(o.models) > 0 {
+		return nil
+	}
+	names, err := a.chooseDeployments(ctx)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return usage("no agent was chosen")
+	}
+	o.deployments = names
+	return nil
+}

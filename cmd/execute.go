@@ -1,0 +1,177 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/agentclash/agentclash/cmd/tui"
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/store"
+)
+
+// heartbeat is how often a run says that its owner lives, and asks whether it
+// was cancelled.
+const heartbeat = time.Second
+
+// execution is a plan with everything it runs with.
+type execution struct {
+	plan    *engine.Plan
+	pack    *pack.Pack
+	clients []provider.Client
+	secrets []string
+	boxes   sandbox.Provider // nil when the mode needs none
+	follow  bool
+	resumed bool
+}
+
+// execute runs a plan and stores everything. The sandboxes are gone when it
+// returns, however it returns.
+func (a *app) execute(ctx context.Context, e execution) (result engine.Result, err error) {
+	if e.boxes != nil {
+		defer func() {
+			closing, stop := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+			defer stop()
+			if cerr := e.boxes.Close(closing); cerr != nil {
+				a.say("! some sandboxes could not be removed: %v; agentclash sandbox gc tries again", cerr)
+			}
+		}()
+	}
+	db, err := a.store(ctx)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	if err := a.tidy(ctx, db); err != nil {
+		return engine.Result{}, err
+	}
+	if !e.resumed {
+		if err := a.record(ctx, db, e); err != nil {
+			return engine.Result{}, err
+		}
+	}
+	result, err = a.run(ctx, db, e)
+	if err != nil {
+		return engine.Result{}, fmt.Errorf("run %s: %w", e.plan.Name, err)
+	}
+	// the end is stored whatever ended the run
+	if err := db.FinishRun(context.WithoutCancel(ctx), e.plan.RunID, self(), result); err != nil {
+		return engine.Result{}, fmt.Errorf("run %s: %w", e.plan.Name, err)
+	}
+	return result, nil
+}
+
+// record stores the pack's snapshot and the planned run.
+func (a *app) record(ctx context.Context, db *store.DB, e execution) error {
+	if _, err := a.snapshot(ctx, db, e.pack, e.plan.Workspace, false); err != nil {
+		return err
+	}
+	return db.CreateRun(ctx, *e.plan, self())
+}
+
+// run executes the plan with the store, the view and the heartbeat around it.
+func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine.Result, err error) {
+	recorder, err := db.Recorder(context.WithoutCancel(ctx), e.plan.RunID, self())
+	if err != nil {
+		return engine.Result{}, err
+	}
+	defer func() { err = errors.Join(err, recorder.Close()) }()
+	if err := db.SetRunStatus(ctx, e.plan.RunID, self(), store.Running); err != nil {
+		return engine.Result{}, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) })
+	stop := a.beat(ctx, db, e.plan.RunID, cancel)
+	deps := engine.Deps{
+		Sink: event.Tee(recorder, screen...), Clients: e.clients, Boxes: e.boxes, Secrets: e.secrets, Now: a.p.Now,
+	}
+	result, err = engine.Run(ctx, e.plan, deps)
+	stop()
+	if serr := wait(); serr != nil {
+		a.say("! the screen failed, the run did not: %v", serr)
+	}
+	return result, err
+}
+
+// screen is what --follow shows: the live screen on a terminal, NDJSON or plain
+// lines elsewhere. wait returns when the screen has been taken down.
+func (a *app) screen(ctx context.Context, e execution, interrupt func()) (views []event.Sink, wait func() error) {
+	none := func() error { return nil }
+	switch {
+	case !e.follow:
+		return nil, none
+	case a.output == "json":
+		return []event.Sink{view.FollowJSON(a.p.Out)}, none
+	case !a.interactive():
+		return []event.Sink{view.Follow(a.p.Out, a.viewOptions())}, none
+	}
+	width, height, _ := a.p.Terminal()
+	s := tui.New(tui.Options{Color: a.color(), Width: width, Height: height, Now: a.p.Now, Interrupt: interrupt})
+	shown := make(chan error, 1)
+	go func() {
+		err := s.Run(context.WithoutCancel(ctx), a.p.In, a.p.Out) // it shows how the run is taken down, too
+		if errors.Is(err, tui.ErrLeave) {
+			a.p.Exit(statusInterrupted)
+		}
+		shown <- err
+	}()
+	return []event.Sink{s}, func() error {
+		s.Close()
+		return <-shown
+	}
+}
+
+// beat keeps the run's sign of life and listens for `run cancel`. stop waits
+// for it to end.
+func (a *app) beat(ctx context.Context, db *store.DB, runID string, cancel context.CancelCauseFunc) (stop func()) {
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(heartbeat)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			asked, err := db.Heartbeat(context.WithoutCancel(ctx), runID, self())
+			switch {
+			case asked:
+				cancel(engine.ErrCancelled)
+			case errors.Is(err, store.ErrOwned):
+				cancel(fmt.Errorf("another process has taken over the run: %w", err))
+			}
+			// another failed beat is no reason to stop: the next may succeed,
+			// and facts that cannot be stored end the run by themselves
+		}
+	})
+	return func() { close(done); wg.Wait() }
+}
+
+// snapshot stores a pack's manifest and assets.
+func (a *app) snapshot(ctx context.Context, db *store.DB, p *pack.Pack, workspace string, published bool) (store.Pack, error) {
+	manifest, err := p.Manifest()
+	if err != nil {
+		return store.Pack{}, fmt.Errorf("write the manifest of %s: %w", p.Pack.Slug, err)
+	}
+	digest, err := p.Digest()
+	if err != nil {
+		return store.Pack{}, err
+	}
+	s := store.PackSnapshot{
+		Workspace: workspace, Slug: p.Pack.Slug, Name: p.Pack.Name, Family: p.Pack.Family, Version: p.Version.Number,
+		Digest: digest, SpecDigest: p.Version.EvaluationSpec.Normalize().Digest(), Manifest: manifest, Assets: p.Assets(),
+	}
+	if published {
+		return db.Publish(ctx, s)
+	}
+	return db.SavePack(ctx, s)
+}

@@ -1,0 +1,66 @@
+package cmd
+
+import (
+	"context"
+	"debug/elf"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+
+	"github.com/agentclash/agentclash/sandbox/guest"
+	"github.com/agentclash/agentclash/sandbox/guest/shell"
+)
+
+// inBox runs what a container runs: the guest that is its first process, or
+// the shell and the small commands of the built-in image. All of them are this
+// same binary.
+func inBox(args []string) (status int, ran bool) {
+	if shell.Is(os.Args[0]) {
+		return shell.Main(context.Background(), os.Args, shell.Std{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}), true
+	}
+	if len(args) > 0 && args[0] == guest.Subcommand {
+		return guest.Main(os.Stdin, os.Stdout, os.Stderr, args[1:]), true
+	}
+	return 0, false
+}
+
+// guest opens the static Linux binary that runs inside containers: the one
+// AGENTCLASH_GUEST names, else this very binary.
+func (a *app) guest(arch string) (io.ReadCloser, error) {
+	path := a.p.Getenv("AGENTCLASH_GUEST")
+	if path == "" {
+		if runtime.GOOS != "linux" || runtime.GOARCH != arch {
+			return nil, fmt.Errorf("this %s/%s build carries no guest for a linux/%s engine: set AGENTCLASH_GUEST to a static linux/%s build of agentclash",
+				runtime.GOOS, runtime.GOARCH, arch, arch)
+		}
+		exe, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find this binary: %w", err)
+		}
+		path = exe
+	}
+	if err := static(path); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the guest: %w", err)
+	}
+	return f, nil
+}
+
+// static says why a binary cannot run in an image without a C library.
+func static(path string) error {
+	f, err := elf.Open(path)
+	if err != nil {
+		return fmt.Errorf("read the guest: %w", err)
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return fmt.Errorf("%s is linked dynamically and cannot run inside a container: build it with CGO_ENABLED=0 (make build)", path)
+		}
+	}
+	return nil
+}

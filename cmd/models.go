@@ -1,0 +1,192 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/provider/openai"
+	"github.com/agentclash/agentclash/engine/provider/scripted"
+	"github.com/agentclash/agentclash/pack"
+)
+
+const builtinPrefix = "builtin:"
+
+// unnamed makes the deployments of --model flags. A script is called by its
+// base name when no other deployment of the run is.
+func unnamed(models []string, taken []engine.Deployment) ([]engine.Deployment, error) {
+	list := make([]engine.Deployment, 0, len(models))
+	for _, m := range models {
+		key, model, err := provider.ParseModel(m)
+		if err != nil {
+			return nil, usage("--model: %w", err)
+		}
+		list = append(list, engine.Deployment{Name: key + "/" + model, Provider: key, Model: model})
+	}
+	short := map[string]int{}
+	for _, d := range taken {
+		short[strings.ToLower(d.Name)]++
+	}
+	for _, d := range list {
+		short[strings.ToLower(scriptLabel(d))]++
+	}
+	for i, d := range list {
+		if label := scriptLabel(d); short[strings.ToLower(label)] == 1 {
+			list[i].Name = label
+		}
+	}
+	return list, nil
+}
+
+// scriptLabel is what a scripted deployment is called for short; others go by
+// their whole name.
+func scriptLabel(d engine.Deployment) string {
+	if d.Provider != provider.Scripted {
+		return d.Name
+	}
+	name := path.Base(filepath.ToSlash(strings.TrimPrefix(d.Model, builtinPrefix)))
+	return strings.TrimSuffix(strings.TrimSuffix(name, ".yaml"), ".yml")
+}
+
+// clients makes one model client for each run agent, and collects the keys
+// they use. Everything that is missing is said at once.
+func (a *app) clients(agents []engine.RunAgent) ([]provider.Client, []string, error) {
+	var clients []provider.Client
+	var secrets []string
+	var errs []error
+	for _, agent := range agents {
+		client, key, err := a.client(agent.Deployment)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		clients = append(clients, client)
+		if key != "" {
+			secrets = append(secrets, key)
+		}
+	}
+	if len(errs) > 0 {
+		return nil, nil, joinFailures(errs)
+	}
+	return clients, secrets, nil
+}
+
+// joinFailures keeps the status and hint of the first failure.
+func joinFailures(errs []error) error {
+	var first *failure
+	if len(errs) == 1 || !errors.As(errs[0], &first) {
+		return errors.Join(errs...)
+	}
+	all := *first
+	all.err = errors.Join(errs...)
+	return &all
+}
+
+func (a *app) client(d engine.Deployment) (provider.Client, string, error) {
+	if d.Provider == provider.Scripted {
+		client, err := a.script(d.Model)
+		return client, "", err
+	}
+	endpoint, known := openai.Known(d.Provider)
+	if !known && d.BaseURL == "" {
+		return nil, "", usage("deployment %q: this version has no client for provider %q", d.Name, d.Provider).
+			hint("give it the base URL of an OpenAI-compatible server: agentclash deployment create --base-url URL ...")
+	}
+	key, err := a.key(d, endpoint.KeyVar)
+	if err != nil {
+		return nil, "", err
+	}
+	base := d.BaseURL
+	if base == "" {
+		base = endpoint.BaseURL
+	}
+	client, err := openai.New(openai.Options{Provider: d.Provider, BaseURL: base, Key: key, Proxy: http.ProxyFromEnvironment})
+	if err != nil {
+		return nil, "", usage("deployment %q: %w", d.Name, err)
+	}
+	return client, key, nil
+}
+
+// script reads a scripted model: a file, or one that the binary carries.
+func (a *app) script(model string) (provider.Client, error) {
+	var src []byte
+	var err error
+	if name, ok := strings.CutPrefix(model, builtinPrefix); ok {
+		src, err = fs.ReadFile(pack.DemoAgents(), name+".yaml")
+	} else {
+		src, err = os.ReadFile(a.path(model))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &failure{status: statusNotFound, code: "file_not_found", err: fmt.Errorf("read the script %q: no such file", model)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the script %q: %w", model, err)
+	}
+	s, err := scripted.Load(model, src)
+	if err != nil {
+		return nil, &failure{status: statusUsage, code: "invalid_argument", err: err}
+	}
+	return scripted.New(s), nil
+}
+
+// key finds a deployment's key: where its account says, else in its provider's
+// own variable or a secret of that name. A base URL of the user's own works
+// without one.
+func (a *app) key(d engine.Deployment, keyVar string) (string, error) {
+	switch scheme, name, _ := strings.Cut(d.Account, "://"); {
+	case d.Account == "":
+	case scheme == "env":
+		if v := a.p.Getenv(name); v != "" {
+			return v, nil
+		}
+		return "", noKey(d, "the variable %s is not set", name)
+	case scheme == "workspace-secret" || scheme == "secret":
+		v, ok, err := a.secret(name)
+		if err != nil || ok {
+			return v, err
+		}
+		return "", noKey(d, "there is no secret %s", name).hint("agentclash secret set %s", name)
+	default:
+		return "", usage("deployment %q: account %q is neither env://NAME nor workspace-secret://NAME", d.Name, d.Account)
+	}
+	if keyVar == "" {
+		return "", nil
+	}
+	if v := a.p.Getenv(keyVar); v != "" {
+		return v, nil
+	}
+	v, ok, err := a.secret(keyVar)
+	if err != nil || ok || d.BaseURL != "" {
+		return v, err
+	}
+	return "", noKey(d, "%s is not set, and there is no secret of that name", keyVar).
+		hint("export %s=..., or agentclash secret set %s", keyVar, keyVar)
+}
+
+func noKey(d engine.Deployment, format string, args ...any) *failure {
+	return &failure{status: statusNoPermission, code: "provider_key_missing",
+		err: fmt.Errorf("deployment %q needs a key for %s: %w", d.Name, d.Provider, fmt.Errorf(format, args...))}
+}
+
+// secret reads a secret: from AGENTCLASH_SECRET_<NAME>, else from the store.
+func (a *app) secret(name string) (string, bool, error) {
+	if v := a.p.Getenv("AGENTCLASH_SECRET_" + name); v != "" {
+		return v, true, nil
+	}
+	store, err := a.secretStore()
+	if err != nil {
+		return "", false, err
+	}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return "", false, err
+	}
+	return store.get(workspace, name)
+}

@@ -1,0 +1,201 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/engine"
+)
+
+// Main runs one command line and returns its exit status.
+func Main(p *Process, args []string) int {
+	if status, ran := inBox(args); ran {
+		return status
+	}
+	a := &app{p: p}
+	root := newRoot(a)
+	root.SetArgs(args)
+	root.SetIn(p.In)
+	root.SetOut(p.Out)
+	root.SetErr(p.Err)
+	ctx, stop := a.interruptible(context.Background())
+	err := root.ExecuteContext(ctx)
+	stop()
+	err = errors.Join(err, a.close())
+	if err != nil {
+		return report(p.Err, err, a.structured(args))
+	}
+	return statusOK
+}
+
+// app is one run of the program: its process, its global flags and what it has
+// opened so far.
+type app struct {
+	p              *Process
+	asJSON         bool
+	output         string
+	query          string
+	quiet          bool
+	noColor        bool
+	nonInteractive bool
+	workspace      string
+
+	opened resources
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "agentclash",
+		Short: "Is this agent still good enough to ship, and how do you know?",
+		Long: `agentclash runs AI agents on your own tasks, in fresh sandboxes on your machine,
+scores what they did, and keeps every fact in one SQLite file under your home
+directory. It needs no account and no service; nothing leaves your machine but
+the calls to the models you name.`,
+		Example: `  agentclash challenge-pack init my-pack.yaml
+  agentclash eval start --pack my-pack.yaml --model openai/gpt-4.1-mini --follow
+  agentclash baseline set latest
+  agentclash compare latest --gate`,
+		SilenceErrors: true, SilenceUsage: true,
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.checkGlobals(c) },
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	f := root.PersistentFlags()
+	f.BoolVar(&a.asJSON, "json", false, "print one JSON document (NDJSON for streams)")
+	f.StringVarP(&a.output, "output", "o", "table", "output format: table, json or yaml")
+	f.StringVar(&a.query, "query", "", "jq expression applied to JSON output")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no success lines")
+	f.BoolVar(&a.noColor, "no-color", false, "no colour, as NO_COLOR=1")
+	f.BoolVar(&a.nonInteractive, "non-interactive", false, "never ask")
+	f.StringVarP(&a.workspace, "workspace", "w", "", "workspace to work in (default: AGENTCLASH_WORKSPACE, .agentclash.yaml, \"default\")")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage("%w", err).hint("%s --help", c.CommandPath())
+	})
+	root.AddCommand(
+		newEval(a), newRun(a), newReplay(a), newBaseline(a), newCompare(a),
+		newChallengePack(a), newDeployment(a), newSecret(a),
+		newDoctor(a), newSandbox(a), newVersion(a), newCompletion(a),
+	)
+	strict(root)
+	return root
+}
+
+// strict makes a group without a verb, or with an unknown one, a usage error
+// that names what there is.
+func strict(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		strict(sub)
+	}
+	if !c.HasSubCommands() || c.RunE != nil {
+		return
+	}
+	c.Args = cobra.ArbitraryArgs
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return c.Help()
+		}
+		err := usage("%s has no command %q", c.CommandPath(), args[0])
+		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+			return err.hint("%s %s", c.CommandPath(), near[0])
+		}
+		return err.hint("%s --help", c.CommandPath())
+	}
+}
+
+// group is a noun: a command that only holds verbs.
+func group(use, short string, verbs ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short}
+	c.AddCommand(verbs...)
+	return c
+}
+
+// interruptible ends the context at the first Ctrl-C and the process at the
+// second.
+func (a *app) interruptible(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals, stop := a.p.Signals()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-signals:
+			cancel(engine.ErrInterrupted)
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-signals:
+			a.p.Exit(statusInterrupted)
+		case <-a.finished():
+		}
+	}()
+	return ctx, func() {
+		a.finish()
+		stop()
+		cancel(nil)
+		<-done
+	}
+}
+
+// structured says whether errors are for machines. It must work even when the
+// flags did not parse.
+func (a *app) structured(args []string) bool {
+	if a.asJSON || a.output == "json" {
+		return true
+	}
+	for _, arg := range args {
+		if arg == "--" {
+			return false
+		}
+		if arg == "--json" || arg == "--json=true" || arg == "--output=json" || arg == "-ojson" {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *app) checkGlobals(c *cobra.Command) error {
+	switch a.output {
+	case "table", "json", "yaml":
+	default:
+		return usage("--output must be table, json or yaml, not %q", a.output)
+	}
+	if a.asJSON {
+		a.output = "json"
+	}
+	a.asJSON = a.output == "json"
+	if a.query == "" {
+		return nil
+	}
+	if a.output != "json" {
+		return usage("--query needs JSON output").hint("add --json")
+	}
+	_, err := parseQuery(a.query)
+	return err
+}
+
+// interactive says whether a person can be asked.
+func (a *app) interactive() bool {
+	if a.nonInteractive || a.output != "table" || truthy(a.p.Getenv("AGENTCLASH_NONINTERACTIVE")) || truthy(a.p.Getenv("CI")) {
+		return false
+	}
+	_, _, ok := a.p.Terminal()
+	return ok && a.p.Getenv("TERM") != "dumb"
+}
+
+// truthy reads a switch in the environment.
+func truthy(s string) bool {
+	switch strings.ToLower(strings.TrimSpace(s)) {
+	case "", "0", "false", "no", "off":
+		return false
+	}
+	return true
+}
+
+// color says whether human output may be coloured.
+func (a *app) color() bool {
+	_, _, ok := a.p.Terminal()
+	return ok && !a.noColor && a.p.Getenv("NO_COLOR") == "" && a.p.Getenv("TERM") != "dumb" && !truthy(a.p.Getenv("CI"))
+}

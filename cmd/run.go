@@ -1,0 +1,395 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/scoring"
+	"github.com/agentclash/agentclash/store"
+)
+
+func newRun(a *app) *cobra.Command {
+	return group("run", "Look at runs, resume and cancel them",
+		newRunCreate(a), newRunList(a), newRunGet(a), newRunAgents(a), newRunRanking(a), newRunEvents(a), newRunCancel(a), newRunResume(a))
+}
+
+func newRunCreate(a *app) *cobra.Command {
+	var o startOptions
+	var version string
+	c := &cobra.Command{
+		Use: "create", Short: "Start a run from ids: eval start for scripts",
+		Long: `Start a run from the ids of a stored pack version and of deployments. It is
+eval start with ids in place of names, and has its flags and exit statuses.`,
+		Example: "  agentclash run create --challenge-pack-version support-triage@1 --deployments prod --json",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if o.pack == "" {
+				o.pack = version
+			}
+			return runEvalStart(c.Context(), a, o)
+		},
+	}
+	o.addFlags(c.Flags())
+	c.Flags().StringVar(&version, "challenge-pack-version", "", "stored pack version, by id or slug@number")
+	c.Flags().StringSliceVar(&o.deployments, "deployments", nil, "deployments, by id or name; repeatable")
+	return c
+}
+
+type pageOptions struct{ limit, offset int }
+
+func (p *pageOptions) check() error {
+	if p.limit < 0 || p.limit > 100 || p.offset < 0 {
+		return usage("--limit must be 0 to 100 and --offset must not be negative")
+	}
+	if p.limit == 0 {
+		p.limit = 20
+	}
+	return nil
+}
+
+func newRunList(a *app) *cobra.Command {
+	var page pageOptions
+	c := &cobra.Command{
+		Use: "list", Short: "List the runs, newest first", Args: noArgs,
+		Example: "  agentclash run list\n  agentclash run list --json --query '.items[].run_id'",
+		RunE:    func(c *cobra.Command, _ []string) error { return runRunList(c.Context(), a, page) },
+	}
+	c.Flags().IntVar(&page.limit, "limit", 0, "how many (0 is 20)")
+	c.Flags().IntVar(&page.offset, "offset", 0, "how many to leave out")
+	return c
+}
+
+func runRunList(ctx context.Context, a *app, o pageOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	page := view.Page[view.Run]{Limit: o.limit, Offset: o.offset}
+	db, ok, err := a.tidied(ctx)
+	if err != nil {
+		return err
+	}
+	if ok {
+		workspace, err := a.workspaceName()
+		if err != nil {
+			return err
+		}
+		runs, total, err := db.Runs(ctx, store.RunFilter{Workspace: workspace, Limit: o.limit, Offset: o.offset})
+		if err != nil {
+			return err
+		}
+		for _, r := range runs {
+			v, err := a.viewRun(ctx, db, r)
+			if err != nil {
+				return err
+			}
+			page.Items = append(page.Items, v)
+		}
+		page.Total, page.HasMore = total, o.offset+len(runs) < total
+	}
+	return a.print(page, func(w io.Writer, v view.Options) error {
+		if page.Total == 0 {
+			a.say("! there are no runs yet: agentclash eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good")
+		}
+		if page.HasMore {
+			a.say("showing %d to %d of %d; next: --offset %d", o.offset+1, o.offset+len(page.Items), page.Total, o.offset+len(page.Items))
+		}
+		return view.RunList(w, page, v)
+	})
+}
+
+// tidied opens the store, first for writing to mark what dead processes left,
+// else as it is: a home that cannot be written can still be read.
+func (a *app) tidied(ctx context.Context) (db *store.DB, ok bool, err error) {
+	db, ok, err = a.reading(ctx)
+	if err != nil || !ok {
+		return db, ok, err
+	}
+	writable, werr := a.store(ctx)
+	if werr != nil {
+		return a.reading(ctx)
+	}
+	return writable, true, a.tidy(ctx, writable)
+}
+
+// viewRun is a run with its agents and their counts.
+func (a *app) viewRun(ctx context.Context, db *store.DB, r store.Run) (view.Run, error) {
+	plan, err := db.Plan(ctx, r.ID)
+	if err != nil {
+		return view.Run{}, err
+	}
+	agents, err := db.RunAgents(ctx, r.ID)
+	if err != nil {
+		return view.Run{}, err
+	}
+	v := view.Run{
+		RunID: r.ID, Name: r.Name, Status: r.Status, Reason: r.Reason, WorkspaceID: r.Workspace,
+		Pack: view.Pack{Slug: r.Pack.Slug, Version: r.Pack.Version}, InputSet: r.InputSet, Mode: r.Mode, Sandbox: plan.Sandbox.Kind,
+		Cases: len(plan.Cases), Repetitions: plan.Options.Repetitions, Seed: plan.Options.Seed,
+		CreatedAt: r.CreatedAt, StartedAt: when(r.StartedAt), FinishedAt: when(r.FinishedAt),
+	}
+	for _, agent := range agents {
+		lane, err := a.viewAgent(ctx, db, agent)
+		if err != nil {
+			return view.Run{}, err
+		}
+		v.Agents = append(v.Agents, lane)
+	}
+	return v, nil
+}
+
+func (a *app) viewAgent(ctx context.Context, db *store.DB, agent store.RunAgent) (view.RunAgent, error) {
+	tally, err := db.Tally(ctx, agent.ID)
+	if err != nil {
+		return view.RunAgent{}, err
+	}
+	v := view.RunAgent{
+		RunAgentID: agent.ID, Label: agent.Label, LaneIndex: agent.Lane, Model: agent.Deployment.Provider + "/" + agent.Deployment.Model,
+		Status: agent.Status, Reason: agent.Reason, StartedAt: when(agent.StartedAt), FinishedAt: when(agent.FinishedAt),
+		PassedTrials: tally[store.Passed], FailedTrials: tally[store.Failed], InvalidTrials: tally[store.Invalid],
+	}
+	for _, n := range tally {
+		v.Trials += n
+	}
+	if v.InvalidTrials == 0 {
+		return v, nil
+	}
+	var invalid []scoring.Trial
+	err = db.Trials(ctx, store.TrialFilter{RunAgentID: agent.ID, NoResults: true}, func(t store.Trial) error {
+		if t.Status == store.Invalid {
+			invalid = append(invalid, scoring.Trial{Outcome: scoring.OutcomeInvalid, Code: t.Code, Phase: t.Phase})
+		}
+		return nil
+	})
+	v.InvalidCauses = view.InvalidCauses(invalid)
+	return v, err
+}
+
+func when(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// storedRun finds a run; none named is the newest.
+func (a *app) storedRun(ctx context.Context, db *store.DB, args []string) (store.Run, error) {
+	selector := store.Latest
+	if len(args) > 0 {
+		selector = args[0]
+	}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return store.Run{}, err
+	}
+	return db.Run(ctx, workspace, selector)
+}
+
+func newRunGet(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "get [RUN]", Short: "Show one run and its agents", Args: upTo(1),
+		Example: "  agentclash run get latest",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withRun(c.Context(), args, func(db *store.DB, r store.Run) error {
+				v, err := a.viewRun(c.Context(), db, r)
+				if err != nil {
+					return err
+				}
+				return a.print(v, func(w io.Writer, o view.Options) error { return view.RunDetails(w, v, o) })
+			})
+		},
+	}
+}
+
+// withRun opens the store for reading and finds a run in it.
+func (a *app) withRun(ctx context.Context, args []string, f func(*store.DB, store.Run) error) error {
+	db, err := a.stored(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := a.storedRun(ctx, db, args)
+	if err != nil {
+		return err
+	}
+	return f(db, r)
+}
+
+func newRunAgents(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "agents [RUN]", Short: "List the agents of a run", Args: upTo(1),
+		Example: "  agentclash run agents latest",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withRun(c.Context(), args, func(db *store.DB, r store.Run) error {
+				v, err := a.viewRun(c.Context(), db, r)
+				if err != nil {
+					return err
+				}
+				doc := struct {
+					Items view.List[view.RunAgent] `json:"items"`
+				}{v.Agents}
+				return a.print(doc, func(w io.Writer, o view.Options) error { return view.RunAgents(w, v.Agents, o) })
+			})
+		},
+	}
+}
+
+func newRunEvents(a *app) *cobra.Command {
+	var filter []string
+	c := &cobra.Command{
+		Use: "events [RUN]", Short: "Print the facts of a run, in the order they happened",
+		Long: `Print the facts of a run in the order they happened, one a line; with --json
+as NDJSON. Patterns given with --filter are names or globs such as 'tool.*'.`,
+		Example: "  agentclash run events latest\n  agentclash run events latest --filter 'tool.*' --json",
+		Args:    upTo(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx := c.Context()
+			return a.withRun(ctx, args, func(db *store.DB, r store.Run) error {
+				sink := view.Events(a.p.Out, a.viewOptions())
+				if a.output == "json" {
+					sink = view.EventsJSON(a.p.Out)
+				}
+				return db.Events(ctx, store.EventFilter{RunID: r.ID, Types: filter}, func(_ int64, e event.Event) error { return sink.Emit(ctx, e) })
+			})
+		},
+	}
+	c.Flags().StringSliceVar(&filter, "filter", nil, "event types or globs; repeatable")
+	return c
+}
+
+func newRunCancel(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "cancel RUN", Short: "Stop a run that is going on, for good",
+		Long: `Ask the process that executes a run to stop: it ends its calls, removes its
+sandboxes and marks the run cancelled. What is finished stays. A run whose
+process is dead is marked interrupted instead; it can be resumed.`,
+		Example: "  agentclash run cancel latest",
+		Args:    exactArgs("RUN"),
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx := c.Context()
+			if _, err := a.stored(ctx); err != nil {
+				return err
+			}
+			db, err := a.store(ctx)
+			if err != nil {
+				return err
+			}
+			if err := a.tidy(ctx, db); err != nil {
+				return err
+			}
+			r, err := a.storedRun(ctx, db, args)
+			if err != nil {
+				return err
+			}
+			if err := db.RequestCancel(ctx, r.ID); err != nil {
+				return err
+			}
+			return a.print(map[string]string{"run_id": r.ID, "action": "cancel_requested"}, func(io.Writer, view.Options) error {
+				a.say("✓ asked run %s to stop", r.Name)
+				return nil
+			})
+		},
+	}
+}
+
+type resumeOptions struct {
+	follow, exitCode, retryInvalid bool
+}
+
+func newRunResume(a *app) *cobra.Command {
+	var o resumeOptions
+	c := &cobra.Command{
+		Use: "resume RUN", Short: "Run what is left of an interrupted run",
+		Long: `Run what is left of a run whose process died or was interrupted. Finished trials
+are kept; what had begun starts again as a new attempt.`,
+		Example: "  agentclash run resume latest --follow",
+		Args:    exactArgs("RUN"),
+		RunE:    func(c *cobra.Command, args []string) error { return runResume(c.Context(), a, o, args) },
+	}
+	c.Flags().BoolVar(&o.follow, "follow", false, "show what happens while it happens")
+	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit 1 when an agent did not pass, 3 when too many trials were invalid")
+	c.Flags().BoolVar(&o.retryInvalid, "retry-invalid", false, "run invalid trials again as well")
+	return c
+}
+
+func runResume(ctx context.Context, a *app, o resumeOptions, args []string) error {
+	if _, err := a.stored(ctx); err != nil {
+		return err
+	}
+	db, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.tidy(ctx, db); err != nil {
+		return err
+	}
+	r, err := a.storedRun(ctx, db, args)
+	if err != nil {
+		return err
+	}
+	e, err := a.reopen(ctx, db, r, o.retryInvalid)
+	if err != nil {
+		return err
+	}
+	if len(e.plan.Trials) == 0 {
+		return usage("run %s has nothing left to run: its status is %s", r.Name, r.Status)
+	}
+	clients, secrets, err := a.clients(e.plan.Agents)
+	if err != nil {
+		return err
+	}
+	e.clients, e.secrets, e.follow, e.resumed = clients, secrets, o.follow, true
+	kind := e.plan.Sandbox.Kind
+	if e.boxes, _, err = a.boxes(ctx, kind, e.plan.Sandbox.Image, engine.NeedsOf(e.pack)); err != nil {
+		return err
+	}
+	if err := db.TakeOver(ctx, r.ID, self(), alive); err != nil {
+		return err
+	}
+	result, err := a.execute(ctx, e)
+	if err != nil {
+		return err
+	}
+	return a.afterRun(ctx, e.plan, result, startOptions{follow: o.follow, exitCode: o.exitCode})
+}
+
+// reopen reads a stored run back as an execution of what is left of it.
+func (a *app) reopen(ctx context.Context, db *store.DB, r store.Run, againInvalid bool) (execution, error) {
+	plan, err := db.Plan(ctx, r.ID)
+	if err != nil {
+		return execution{}, err
+	}
+	snapshot, err := db.Snapshot(ctx, r.PackID)
+	if err != nil {
+		return execution{}, err
+	}
+	p, err := pack.FromManifest(snapshot.Manifest, snapshot.Assets)
+	if err != nil {
+		return execution{}, err
+	}
+	left, err := db.Unfinished(ctx, r.ID, againInvalid)
+	if err != nil {
+		return execution{}, err
+	}
+	prior := make([][]scoring.Trial, len(plan.Agents))
+	for lane, agent := range plan.Agents {
+		err := db.Trials(ctx, store.TrialFilter{RunAgentID: agent.ID, AllAttempts: true}, func(t store.Trial) error {
+			if len(t.Result) == 0 {
+				return nil
+			}
+			end, err := t.End()
+			prior[lane] = append(prior[lane], end.Trial)
+			return err
+		})
+		if err != nil {
+			return execution{}, fmt.Errorf("resume run %s: %w", r.Name, err)
+		}
+	}
+	return execution{plan: &plan, pack: p}, plan.Reopen(p, left, prior)
+}

@@ -1,0 +1,172 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/charmbracelet/huh"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/scoring"
+	"github.com/agentclash/agentclash/scoring/compare"
+	"github.com/agentclash/agentclash/store"
+)
+
+// side is one run agent of one run, with what the store has of it.
+type side struct {
+	run      store.Run
+	agent    store.RunAgent
+	plan     engine.Plan
+	spec     scoring.Spec
+	card     *scoring.AgentScorecard // nil: nothing is scored yet
+	attempts []scoring.Trial         // every finished attempt, in order
+}
+
+// side finds a run and an agent of it and reads their results.
+func (a *app) side(ctx context.Context, db *store.DB, runSelector, agentSelector string) (side, error) {
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return side{}, err
+	}
+	s := side{}
+	if s.run, err = db.Run(ctx, workspace, runSelector); err != nil {
+		return side{}, err
+	}
+	if s.agent, err = a.pickAgent(ctx, db, s.run, agentSelector); err != nil {
+		return side{}, err
+	}
+	return s, s.read(ctx, db)
+}
+
+// agentSide is side for a run agent that was named by its id alone.
+func (a *app) agentSide(ctx context.Context, db *store.DB, agentID string) (side, error) {
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return side{}, err
+	}
+	s := side{}
+	if s.agent, err = db.RunAgent(ctx, workspace, "", agentID); err != nil {
+		return side{}, err
+	}
+	if s.run, err = db.Run(ctx, workspace, s.agent.RunID); err != nil {
+		return side{}, err
+	}
+	return s, s.read(ctx, db)
+}
+
+func (s *side) read(ctx context.Context, db *store.DB) error {
+	var err error
+	if s.plan, err = db.Plan(ctx, s.run.ID); err != nil {
+		return err
+	}
+	snapshot, err := db.Snapshot(ctx, s.run.PackID)
+	if err != nil {
+		return err
+	}
+	p, err := pack.FromManifest(snapshot.Manifest, snapshot.Assets)
+	if err != nil {
+		return err
+	}
+	s.spec = p.Version.EvaluationSpec.Normalize()
+	err = db.Trials(ctx, store.TrialFilter{RunAgentID: s.agent.ID, AllAttempts: true}, func(t store.Trial) error {
+		if len(t.Result) == 0 {
+			return nil // an attempt that never ended
+		}
+		end, err := t.End()
+		s.attempts = append(s.attempts, end.Trial)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.card = s.agent.Scorecard
+	if s.card == nil && len(s.attempts) > 0 {
+		card := scoring.Aggregate(s.spec, s.attempts, s.plan.Options.MinPassRate)
+		s.card = &card
+	}
+	return nil
+}
+
+// pickAgent finds the agent that was named, or the only one, or asks.
+func (a *app) pickAgent(ctx context.Context, db *store.DB, run store.Run, selector string) (store.RunAgent, error) {
+	if selector != "" {
+		return db.RunAgent(ctx, run.Workspace, run.ID, selector)
+	}
+	agents, err := db.RunAgents(ctx, run.ID)
+	if err != nil {
+		return store.RunAgent{}, err
+	}
+	if len(agents) == 1 {
+		return agents[0], nil
+	}
+	if !a.interactive() {
+		var labels []string
+		for _, agent := range agents {
+			labels = append(labels, agent.Label)
+		}
+		return store.RunAgent{}, usage("run %s has %d agents: %s", run.Name, len(agents), strings.Join(labels, ", ")).hint("add --agent NAME")
+	}
+	var options []huh.Option[int]
+	for i, agent := range agents {
+		options = append(options, huh.NewOption(view.SanitizeLine(agent.Label), i))
+	}
+	chosen := 0
+	err = huh.NewSelect[int]().Title("Agent of run " + view.SanitizeLine(run.Name)).Options(options...).Value(&chosen).Run()
+	return agents[chosen], asked(err)
+}
+
+// deciding are the attempts that count: the last finished one of each trial.
+func (s side) deciding() []scoring.Trial {
+	at := map[string]int{}
+	var last []scoring.Trial
+	for _, t := range s.attempts {
+		if i, ok := at[t.TrialID]; ok {
+			last[i] = t
+			continue
+		}
+		at[t.TrialID] = len(last)
+		last = append(last, t)
+	}
+	return last
+}
+
+// snapshot is the side as package compare reads it.
+func (s side) snapshot() compare.Snapshot {
+	cases := make([]compare.CaseRef, len(s.plan.Cases))
+	for i, c := range s.plan.Cases {
+		cases[i] = compare.CaseRef(c)
+	}
+	d := s.agent.Deployment
+	return compare.NewSnapshot(compare.Identity{
+		RunID: s.run.ID, RunName: s.run.Name, RunStatus: s.run.Status,
+		RunAgentID: s.agent.ID, RunAgentLabel: s.agent.Label, RunAgentStatus: s.agent.Status,
+		Model: d.Provider + "/" + d.Model, InputSet: s.run.InputSet, EvaluationSpecDigest: s.run.SpecDigest,
+		Pack:        compare.PackRef{Slug: s.run.Pack.Slug, Version: s.run.Pack.Version, Digest: s.run.Pack.Digest},
+		MinPassRate: s.plan.Options.MinPassRate, MaxInvalid: s.plan.Options.MaxInvalid,
+	}, compare.Record{Spec: s.spec, Scorecard: s.card, Cases: cases, Trials: s.attempts})
+}
+
+// participant is the side as documents name it.
+func (s side) participant() view.Participant {
+	return view.Participant{
+		WorkspaceID: s.run.Workspace, RunID: s.run.ID, RunName: s.run.Name, RunStatus: s.run.Status,
+		RunAgentID: s.agent.ID, RunAgentLabel: s.agent.Label,
+	}
+}
+
+func (s side) ref() view.AgentRef {
+	return view.AgentRef{Label: s.agent.Label, RunAgentID: s.agent.ID, Status: s.agent.Status}
+}
+
+// scorecard is the side's own document.
+func (s side) scorecard() (view.Scorecard, error) {
+	if s.card == nil {
+		return view.Scorecard{}, (&failure{status: statusNotFound, code: "not_found",
+			err: fmt.Errorf("run %s has no scored trial of %s yet: its status is %s", s.run.Name, s.agent.Label, s.run.Status)}).
+			hint("agentclash run get %s", short(s.run.ID))
+	}
+	return view.NewScorecard(s.ref(), *s.card, s.deciding()), nil
+}

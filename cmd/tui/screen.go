@@ -1,0 +1,117 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/agentclash/agentclash/engine/event"
+
+	_ "github.com/agentclash/agentclash/cmd/tui/quiet" // before Bubble Tea is initialised
+)
+
+// ErrLeave is returned by [Screen.Run] when a person asked a second time to
+// stop: the process is to leave now.
+var ErrLeave = errors.New("left at once")
+
+// Options are what a Screen takes from the world.
+type Options struct {
+	Color bool
+	// Width and Height are the terminal's until it says otherwise.
+	Width, Height int
+	Now           func() time.Time
+	// Interrupt asks the engine to stop. It is called once, from a goroutine
+	// of its own, and may take its time.
+	Interrupt func()
+}
+
+// Screen shows a run as it goes on. It is an event.Sink that never waits for
+// the terminal: facts are folded into a state, and the state is painted at
+// most ten times a second.
+type Screen struct {
+	o    Options
+	draw func(State, Frame) string
+
+	mu     sync.Mutex
+	state  State
+	closed bool
+	failed error // what went wrong while painting
+}
+
+// New makes a screen; nothing is shown until Run.
+func New(o Options) *Screen {
+	return &Screen{o: o, draw: Draw}
+}
+
+// Emit takes a fact into account. It returns nil and never waits for more than
+// another fact being taken into account.
+func (s *Screen) Emit(_ context.Context, e event.Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.Apply(e)
+	return nil
+}
+
+// Close makes Run return. It may be called at any time, more than once, and
+// need not be called after run.finished.
+func (s *Screen) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+}
+
+// fail notes what went wrong while painting; Run will return it.
+func (s *Screen) fail(what any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = fmt.Errorf("draw the follow screen: %v", what)
+}
+
+// look is a copy of the state, and whether the screen has had its day.
+func (s *Screen) look() (State, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.snapshot(), s.closed || s.failed != nil || s.state.Status != ""
+}
+
+func (s *Screen) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
+
+// framesPerSecond is how often the screen is painted at most.
+const framesPerSecond = 10
+
+// Run shows the screen until the run has finished, Close is called or ctx is
+// done, and leaves the terminal as it was. The keys that stop do not end it:
+// the first asks the engine through Interrupt, whose run.finished or Close
+// ends it; the second returns ErrLeave. Any other error means that the screen
+// could not be shown; the run need not care.
+func (s *Screen) Run(ctx context.Context, in io.Reader, out io.Writer) error {
+	first := model{screen: s, frame: Frame{Width: s.o.Width, Height: s.o.Height, Color: s.o.Color, Now: s.o.Now()}}
+	program := tea.NewProgram(first,
+		tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen(),
+		tea.WithFPS(framesPerSecond),
+		tea.WithoutSignalHandler(), // signals are cmd's; here ctrl+c is a key
+	)
+	last, err := program.Run()
+	if failed := s.failure(); failed != nil {
+		return failed
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("show the follow screen: %w", err)
+	}
+	if m, ok := last.(model); ok && m.left {
+		return ErrLeave
+	}
+	return nil
+}

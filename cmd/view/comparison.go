@@ -1,0 +1,235 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentclash/agentclash/scoring/compare"
+)
+
+// ComparisonDocument is what `compare latest --json` prints; `compare runs`
+// prints its Comparison alone. ReleaseGate is null unless a gate was asked
+// for. The sides are for people: without them the trials behind the numbers
+// are not shown.
+type ComparisonDocument struct {
+	WorkspaceID   string              `json:"workspace_id"`
+	Baseline      Bookmark            `json:"baseline"`
+	Candidate     Participant         `json:"candidate"`
+	Comparison    compare.Comparison  `json:"comparison"`
+	ReleaseGate   *compare.GateResult `json:"release_gate"`
+	BaselineSide  *compare.Snapshot   `json:"-"`
+	CandidateSide *compare.Snapshot   `json:"-"`
+}
+
+// Comparison writes what the candidate did against the baseline and, when a
+// gate was asked for, its verdict.
+func Comparison(w io.Writer, d ComparisonDocument, o Options) error {
+	p := newPrinter(w, o)
+	p.comparison(d)
+	if d.ReleaseGate != nil {
+		p.blank()
+		p.gate(*d.ReleaseGate)
+	}
+	return p.flush()
+}
+
+// Gate writes the verdict of a gate.
+func Gate(w io.Writer, g compare.GateResult, o Options) error {
+	p := newPrinter(w, o)
+	p.gate(g)
+	return p.flush()
+}
+
+func (p *printer) comparison(d ComparisonDocument) {
+	c := d.Comparison
+	p.title("Baseline comparison")
+	var b Details
+	b.Add("Baseline", participantName(d.Baseline.Participant, p.o))
+	if d.BaselineSide != nil {
+		b.Add("  trials", sideCounts(*d.BaselineSide))
+	}
+	b.Add("Candidate", participantName(d.Candidate, p.o))
+	if d.CandidateSide != nil {
+		b.Add("  trials", sideCounts(*d.CandidateSide))
+	}
+	b.Status("State", c.State)
+	if c.ReasonCode != "" {
+		b.Add("Reason", c.ReasonCode)
+	}
+	b.Add("Summary", c.Summary)
+	b.Add("Cases compared", strconv.Itoa(c.Cases.Compared))
+	for _, l := range []struct {
+		name string
+		keys []string
+	}{
+		{"Only in baseline", c.Cases.OnlyBaseline},
+		{"Only in candidate", c.Cases.OnlyCandidate},
+		{"Changed cases", c.Cases.DigestDiffers},
+	} {
+		if len(l.keys) > 0 {
+			b.Add(l.name, strconv.Itoa(len(l.keys))+": "+strings.Join(l.keys, ", "))
+		}
+	}
+	p.details(b)
+	p.deltas(append(slices.Clone(c.AgentDeltas), c.KeyDeltas...))
+	p.changedCases(c.Cases.Paired)
+	p.list("Regression reasons", c.RegressionReasons)
+	p.list("Evidence warnings", c.EvidenceQuality.Warnings)
+	p.list("Missing evidence", c.EvidenceQuality.MissingFields)
+}
+
+func participantName(c Participant, o Options) string {
+	return c.RunAgentLabel + " of " + runName(c.RunName, c.RunID, o)
+}
+
+// sideCounts names the invalid trials of a side apart from the failed ones.
+func sideCounts(s compare.Snapshot) string {
+	if s.Scorecard == nil {
+		return "no scorecard"
+	}
+	return trialCounts(Agent{
+		Trials: s.Scorecard.Trials, PassedTrials: s.Scorecard.PassedTrials, FailedTrials: s.Scorecard.FailedTrials,
+		InvalidTrials: s.Scorecard.InvalidTrials, InvalidCauses: s.InvalidCauses,
+	})
+}
+
+func (p *printer) deltas(deltas []compare.Delta) {
+	t := Table{Columns: []Column{
+		left("METRIC"), right("BASELINE"), right("CANDIDATE"), right("DELTA"), whole("OUTCOME"), spare(whole("STATE")),
+	}}
+	for _, d := range deltas {
+		delta := Cell{Text: metricDelta(d.Metric, d.Delta), Style: StatusStyle(d.Outcome)}
+		t.Add(Text(d.Metric), Text(metricValue(d.Metric, d.BaselineValue)), Text(metricValue(d.Metric, d.CandidateValue)),
+			delta, Status(d.Outcome), Text(d.State))
+	}
+	if len(t.Rows) > 0 {
+		p.blank()
+		p.table(&t)
+	}
+}
+
+// metricValue shows a number in the unit its metric has.
+func metricValue(metric string, v *float64) string {
+	switch {
+	case v == nil:
+		return absent
+	case metric == "pass_rate":
+		return Percent(v)
+	case strings.HasPrefix(metric, "cost_usd"):
+		return USD(v)
+	case metric == "latency_ms":
+		return milliseconds(v)
+	case strings.HasPrefix(metric, "total_tokens"):
+		return Tokens(int64(*v + 0.5))
+	}
+	return Score(v)
+}
+
+// metricDelta shows a difference in the unit its metric has, with its sign.
+func metricDelta(metric string, v *float64) string {
+	switch {
+	case v == nil:
+		return absent
+	case metric == "pass_rate":
+		return number("%+.1f%%", v, 100)
+	case strings.HasPrefix(metric, "cost_usd"):
+		return signed(*v, fmt.Sprintf("$%.4f", max(*v, -*v)))
+	case metric == "latency_ms":
+		return signed(*v, Duration(time.Duration(max(*v, -*v)*float64(time.Millisecond))))
+	case strings.HasPrefix(metric, "total_tokens"):
+		return signed(*v, Tokens(int64(max(*v, -*v)+0.5)))
+	}
+	return Delta(v)
+}
+
+func signed(v float64, size string) string {
+	if v < 0 {
+		return "-" + size
+	}
+	return "+" + size
+}
+
+// changedCases lists the cases that flipped or could not be measured; the ones
+// that stayed as they were are in the JSON.
+func (p *printer) changedCases(pairs []compare.CasePair) {
+	t := Table{Columns: []Column{
+		left("CASE"), right("BASELINE"), right("CANDIDATE"), right("DELTA"), whole("CHANGE"),
+	}}
+	changed := 0
+	for _, c := range pairs {
+		if c.VerdictChange == compare.CaseUnchanged {
+			continue
+		}
+		if changed++; changed > maxUnpassed && p.o.Terminal() {
+			continue
+		}
+		t.Add(Text(c.CaseKey), Text(passedOf(c.BaselinePassed, c.BaselineValid)), Text(passedOf(c.CandidatePassed, c.CandidateValid)),
+			Text(Delta(c.Delta)), Cell{Text: c.VerdictChange, Style: changeStyle(c.VerdictChange)})
+	}
+	if changed == 0 {
+		return
+	}
+	p.blank()
+	p.table(&t)
+	p.more(changed)
+}
+
+func passedOf(passed, valid int) string { return strconv.Itoa(passed) + "/" + strconv.Itoa(valid) }
+
+func changeStyle(change string) Style {
+	switch change {
+	case compare.CaseFlippedToFailing:
+		return Bad
+	case compare.CaseFlippedToPassing:
+		return Good
+	case compare.CaseUnmeasured:
+		return Waiting
+	}
+	return Plain
+}
+
+// list writes lines of untrusted text under a heading, or nothing.
+func (p *printer) list(title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	p.blank()
+	p.title(title)
+	for i, l := range lines {
+		if i < maxUnpassed || !p.o.Terminal() {
+			p.text(2, l)
+		}
+	}
+	p.more(len(lines))
+}
+
+func (p *printer) gate(g compare.GateResult) {
+	p.title("Regression verdict")
+	var b Details
+	b.Status("Verdict", string(g.Verdict))
+	b.Add("Summary", g.Summary)
+	b.Add("Reason", g.ReasonCode)
+	b.Add("Evidence", g.EvidenceStatus)
+	b.Add("Policy", g.PolicyKey+" v"+strconv.Itoa(g.PolicyVersion)+" ("+shortDigest(g.PolicyFingerprint, p.o)+")")
+	p.details(b)
+	t := Table{Columns: []Column{
+		left("DIMENSION"), whole("OUTCOME"), right("WORSENED BY"), right("WARN AT"), right("FAIL AT"), spare(whole("STATE")),
+	}}
+	for _, key := range slices.Sorted(maps.Keys(g.EvaluationDetails.DimensionResults)) {
+		r := g.EvaluationDetails.DimensionResults[key]
+		t.Add(Text(key), Status(r.Outcome), Text(Delta(r.WorseningDelta)), Text(Score(r.WarnThreshold)),
+			Text(Score(r.FailThreshold)), Text(r.State))
+	}
+	if len(t.Rows) > 0 {
+		p.blank()
+		p.table(&t)
+	}
+	p.list("Conditions met", g.EvaluationDetails.TriggeredConditions)
+	p.list("Warnings", g.EvaluationDetails.Warnings)
+	p.list("Missing evidence", g.EvaluationDetails.MissingFields)
+}

@@ -1,0 +1,253 @@
+package view
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/scoring"
+)
+
+// factText is how many bytes of a text a line about a fact shows; the JSON
+// form has all of it.
+const factText = 400
+
+// Describe says in a few words what a fact holds. The result is one line of
+// clean text; a payload that does not decode is said so, never hidden.
+func Describe(e event.Event) string {
+	text, err := describe(e)
+	if err != nil {
+		return "unreadable payload: " + SanitizeLine(err.Error())
+	}
+	return SanitizeLine(text)
+}
+
+func describe(e event.Event) (string, error) {
+	switch e.Type {
+	case event.RunStarted, event.RunFinished, event.BudgetReach, event.SandboxLost, event.TrialQueued, event.TrialDone:
+		return describeRun(e)
+	case event.CallStarted, event.CallDone, event.CallFailed, event.CallRetried, event.OutputDelta, event.ToolProposed:
+		return describeCall(e)
+	case event.ToolStarted, event.ToolDone, event.ToolFailed, event.CommandStart, event.CommandDone, event.CommandFail:
+		return describeTool(e)
+	case event.FileCaptured, event.DirListed, event.CodeExecuted:
+		return describeCapture(e)
+	case event.Started, event.Completed, event.Failed, event.OutputFinal, event.StepStarted, event.StepDone:
+		return describeLoop(e)
+	}
+	return "", nil
+}
+
+// told decodes a payload and tells it.
+func told[T any](e event.Event, tell func(T) string) (string, error) {
+	v, err := event.Decode[T](e)
+	if err != nil {
+		return "", err
+	}
+	return tell(v), nil
+}
+
+func describeRun(e event.Event) (string, error) {
+	switch e.Type {
+	case event.RunStarted:
+		return told(e, func(v event.RunStart) string {
+			s := fmt.Sprintf("%s v%d, input set %s, %s, %s, %s", v.Pack.Slug, v.Pack.Version, or(v.InputSet),
+				count(len(v.Agents), "agent"), count(v.Cases, "case"), count(v.Trials, "trial"))
+			if v.Sandbox != "" {
+				s += ", " + v.Sandbox + " sandbox"
+			}
+			return s
+		})
+	case event.RunFinished:
+		return told(e, func(v event.RunEnd) string { return because(v.Status, v.Reason) })
+	case event.BudgetReach:
+		return told(e, func(v event.Budget) string {
+			return fmt.Sprintf("%s: %s used of %s", v.Limit, plain(v.Used), plain(v.Allowed))
+		})
+	case event.SandboxLost:
+		return told(e, func(v event.Lost) string { return because(strings.TrimSpace(v.Kind+" "+v.Limit), v.Detail) })
+	case event.TrialQueued:
+		return "", nil
+	}
+	return told(e, trialEnd)
+}
+
+// trialEnd says how a trial ended: outcome, score, code and phase, and why.
+func trialEnd(v event.TrialEnd) string {
+	t := NewTrial(v.Trial)
+	s := string(t.Outcome)
+	if t.OverallScore != nil {
+		s += " " + Score(t.OverallScore)
+	}
+	if t.Code != "" {
+		s += " " + codePhase(t.Code, t.Phase)
+	}
+	s = because(s, t.Why())
+	if v.WillRetry {
+		s += ", another attempt follows"
+	}
+	return s
+}
+
+func describeCall(e event.Event) (string, error) {
+	switch e.Type {
+	case event.CallStarted:
+		return told(e, func(v event.Call) string {
+			return fmt.Sprintf("%s/%s, %s", v.ProviderKey, v.Model, count(v.MessageCount, "message"))
+		})
+	case event.CallDone:
+		return told(e, callEnd)
+	case event.OutputDelta:
+		return told(e, func(v event.TextDelta) string { return excerpt(v.TextDelta + v.ToolName) })
+	case event.CallFailed:
+		return told(e, callError)
+	case event.CallRetried:
+		return told(e, func(v event.CallError) string {
+			return fmt.Sprintf("try %d failed, again in %s: %s", v.Try, Duration(ms(v.WaitMS)), callError(v))
+		})
+	}
+	return "", nil
+}
+
+func callEnd(v event.CallEnd) string {
+	tokens := "tokens unknown"
+	if v.Usage != nil {
+		tokens = Tokens(v.Usage.Input) + " in, " + Tokens(v.Usage.Output) + " out"
+	}
+	s := fmt.Sprintf("%s, %s, %s", tokens, or(v.FinishReason), Duration(ms(v.Timing.TotalLatencyMS)))
+	if len(v.ToolCalls) > 0 {
+		names := make([]string, len(v.ToolCalls))
+		for i, c := range v.ToolCalls {
+			names[i] = c.Name
+		}
+		return because(s, excerpt(strings.Join(names, ", ")))
+	}
+	return because(s, excerpt(v.OutputText))
+}
+
+func callError(v event.CallError) string {
+	s := v.Code
+	if v.Status != 0 {
+		s += " (HTTP " + strconv.Itoa(v.Status) + ")"
+	}
+	return because(s, excerpt(v.Message))
+}
+
+func describeTool(e event.Event) (string, error) {
+	switch e.Type {
+	case event.CommandStart, event.CommandDone, event.CommandFail:
+		return told(e, func(v event.Command) string {
+			s := excerpt(strings.Join(v.Argv, " "))
+			if e.Type != event.CommandStart {
+				s += ", exit " + strconv.Itoa(v.ExitCode)
+			}
+			return because(s, excerpt(v.Error))
+		})
+	}
+	return told(e, func(v event.Tool) string { return toolCall(e.Type, v) })
+}
+
+// toolCall is a tool's name and arguments and, of one that failed, why.
+func toolCall(kind event.Type, v event.Tool) string {
+	s := or(v.ToolName)
+	if args := string(v.Arguments); args != "" && args != "{}" && args != "null" {
+		s += " " + excerpt(args)
+	}
+	if kind == event.ToolStarted {
+		return s
+	}
+	if kind == event.ToolFailed {
+		s += ", failed"
+		if v.FailureOrigin != "" {
+			s += " (" + v.FailureOrigin + ")"
+		}
+	}
+	s += ", " + Duration(ms(v.DurationMS))
+	if kind == event.ToolFailed && v.Result != nil {
+		s = because(s, excerpt(v.Result.Content))
+	}
+	return s
+}
+
+func describeCapture(e event.Event) (string, error) {
+	switch e.Type {
+	case event.FileCaptured:
+		return told(e, func(v scoring.CapturedFile) string {
+			if !v.Exists {
+				return v.Key + ": " + v.Path + " does not exist"
+			}
+			return fmt.Sprintf("%s: %s, %s bytes", v.Key, v.Path, Tokens(v.Size))
+		})
+	case event.DirListed:
+		return told(e, func(v scoring.CapturedDirectory) string {
+			if !v.Exists {
+				return v.Key + ": " + v.Path + " does not exist"
+			}
+			return fmt.Sprintf("%s: %s, %d entries", v.Key, v.Path, len(v.Entries))
+		})
+	}
+	return told(e, func(v scoring.CodeRun) string {
+		return v.ValidatorKey + ": " + because(excerpt(v.TestCommand), codeResult(v))
+	})
+}
+
+// codeResult says how a test command ended.
+func codeResult(v scoring.CodeRun) string {
+	switch {
+	case v.ExecutionError != "":
+		return "not run: " + excerpt(v.ExecutionError)
+	case v.TimedOut:
+		return "timed out after " + Duration(ms(v.TimeoutMS))
+	case v.ExitCode == nil:
+		return "no exit status"
+	}
+	return "exit " + strconv.Itoa(*v.ExitCode)
+}
+
+func describeLoop(e event.Event) (string, error) {
+	switch e.Type {
+	case event.Started:
+		return told(e, func(v event.TrialStart) string { return "on " + or(v.ExecutionTarget) })
+	case event.Completed:
+		return told(e, func(v event.End) string {
+			return fmt.Sprintf("%s, %s, %s", or(v.StopReason), count(v.StepCount, "step"), count(v.ToolCallCount, "tool call"))
+		})
+	case event.Failed:
+		return told(e, func(v event.Failure) string {
+			return because(codePhase(v.StopReason, v.Phase), excerpt(v.Error))
+		})
+	case event.OutputFinal:
+		return told(e, func(v event.Output) string { return because(v.Source, excerpt(v.FinalOutput)) })
+	}
+	return told(e, func(v event.Step) string { return "step " + strconv.Itoa(v.StepIndex) })
+}
+
+// because joins what happened and why, when there is a why.
+func because(what, why string) string {
+	if why == "" {
+		return what
+	}
+	return what + ": " + why
+}
+
+// excerpt is the beginning of a text.
+func excerpt(s string) string {
+	if len(s) <= factText {
+		return s
+	}
+	return Clip(s, factText) + ellipsis
+}
+
+func attempt(n int) string {
+	if n > 1 {
+		return "attempt " + strconv.Itoa(n)
+	}
+	return ""
+}
+
+func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// plain is a number without needless zeros.
+func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -1,0 +1,369 @@
+package view_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/scoring"
+	"github.com/agentclash/agentclash/scoring/compare"
+)
+
+var noon = time.Date(2026, 3, 15, 12, 0, 0, 0, time.UTC)
+
+const (
+	runID    = "0195a1b2-0000-7000-8000-00000000f1f1"
+	agentID  = "0195a1b2-0000-7000-8000-0000000a9e17"
+	agent2ID = "0195a1b2-0000-7000-8000-0000000a9e18"
+	trialID  = "0195a1b2-0000-7000-8000-000000007a01"
+	trial2ID = "0195a1b2-0000-7000-8000-000000007a02"
+	trial3ID = "0195a1b2-0000-7000-8000-000000007a03"
+)
+
+// trials is one trial of each outcome.
+func trials() []scoring.Trial {
+	passed := scoring.Trial{
+		TrialID: trialID, CaseKey: "fizzbuzz", Repetition: 1, Attempt: 1, Outcome: scoring.OutcomePassed,
+		StopReason: "completed", FinalOutput: new("done"), CostUSD: new(0.0012), LatencyMS: new(int64(1200)),
+		Usage: scoring.Usage{InputTokens: 1000, OutputTokens: 234, TotalTokens: 1234},
+		Scorecard: &scoring.Scorecard{
+			Status: "complete", Strategy: "weighted", OverallScore: new(1.0), Passed: new(true), Validity: "valid",
+			Dimensions: []scoring.DimensionResult{
+				{Key: "correctness", State: scoring.Available, Score: new(1.0)},
+				{Key: "accuracy", State: scoring.Available, Score: new(0.995)},
+			},
+			Validators: []scoring.ValidatorResult{{Key: "exact", Type: "exact_match", State: scoring.Available,
+				Verdict: scoring.VerdictPass, NormalizedScore: new(1.0), OutcomeClass: "pass"}},
+			Metrics: []scoring.MetricResult{{Key: "latency", State: scoring.Available, Value: 1200.0, Unit: "ms"}},
+		},
+	}
+	failed := scoring.Trial{
+		TrialID: trial2ID, CaseKey: "palindrome <b>", Repetition: 2, Attempt: 1, Outcome: scoring.OutcomeFailed,
+		Code: "no_submit", Phase: "agent", StopReason: "no_submit",
+		Scorecard: &scoring.Scorecard{
+			Status: "partial", Strategy: "weighted", OverallScore: new(0.25), Passed: new(true), Validity: "valid",
+			NoOutput: "the agent never submitted a final output",
+			Dimensions: []scoring.DimensionResult{
+				{Key: "correctness", State: scoring.Available, Score: new(0.25)},
+				{Key: "accuracy", State: scoring.Unavailable, Reason: "no final output"},
+			},
+			Validators: []scoring.ValidatorResult{
+				{Key: "exact", Type: "exact_match", State: scoring.Available, Verdict: scoring.VerdictFail,
+					NormalizedScore: new(0.0), OutcomeClass: "fail", Reason: `expected "level", got nothing`},
+				{Key: "tests", Type: "code_execution", State: scoring.Unavailable, OutcomeClass: "unavailable",
+					Reason: "the file /workspace/solution.py was never captured, so that its tests could not be run; write it before you submit"},
+			},
+		},
+	}
+	invalid := scoring.Trial{
+		TrialID: trial3ID, CaseKey: "flaky", Repetition: 1, Attempt: 2, Outcome: scoring.OutcomeInvalid,
+		Code: "rate_limit", Phase: "model", Reason: "openai: rate_limit (HTTP 429): slow down",
+		Scorecard: &scoring.Scorecard{OverallScore: new(0.9), Passed: new(true), Validity: "valid"},
+	}
+	return []scoring.Trial{passed, failed, invalid}
+}
+
+func agentCard() scoring.AgentScorecard {
+	return scoring.AgentScorecard{
+		OverallScore: new(0.625), PassRate: new(0.5), Validity: "degraded", Headline: "degraded",
+		Trials: 3, PassedTrials: 1, FailedTrials: 1, InvalidTrials: 1,
+		Dimensions: []scoring.AggregateDimension{
+			{Key: "correctness", Score: new(0.625), State: scoring.Available, N: 2},
+			{Key: "accuracy", Score: new(0.995), State: scoring.Available, N: 1},
+		},
+		Usage:   scoring.Usage{InputTokens: 1234567, OutputTokens: 890, TotalTokens: 1235457},
+		CostUSD: new(0.0012), SpentUSD: new(0.0034), LatencyMS: new(61200.0),
+	}
+}
+
+func scorecard() view.Scorecard {
+	return view.NewScorecard(view.AgentRef{Label: "claude-fix", RunAgentID: agentID, Status: "completed"}, agentCard(), trials())
+}
+
+func startDocument() view.StartDocument {
+	good := view.NewAgent(view.AgentRef{Label: "gpt", RunAgentID: agent2ID, Status: "completed"}, scoring.AgentScorecard{
+		OverallScore: new(1.0), Passed: true, PassRate: new(1.0), Validity: "valid", Headline: "passed", Trials: 3, PassedTrials: 3,
+	}, nil)
+	return view.StartDocument{
+		RunID: runID, RunName: "nightly", Status: "completed", Pack: view.Pack{Slug: "fizz", Version: 2}, InputSet: "default",
+		Agents: view.List[view.Agent]{scorecard().Agent, good},
+	}
+}
+
+func participant() view.Participant {
+	return view.Participant{WorkspaceID: "default", RunID: runID, RunName: "nightly", RunStatus: "completed",
+		RunAgentID: agentID, RunAgentLabel: "claude-fix"}
+}
+
+func bookmark() *view.Bookmark {
+	return &view.Bookmark{Participant: participant(), SetAt: noon.Add(-49 * time.Hour)}
+}
+
+func runDocument() view.Run {
+	return view.Run{
+		RunID: runID, Name: "nightly", Status: "failed", Reason: "no valid trial of gpt", WorkspaceID: "default",
+		Pack: view.Pack{Slug: "fizz", Version: 2}, InputSet: "default", Mode: "native", Sandbox: "docker",
+		Cases: 3, Repetitions: 1, Seed: 7, CreatedAt: noon.Add(-3 * time.Minute), StartedAt: new(noon.Add(-170 * time.Second)),
+		Agents: view.List[view.RunAgent]{
+			{RunAgentID: agentID, Label: "claude-fix", Model: "anthropic/claude", Status: "completed", Trials: 3,
+				PassedTrials: 1, FailedTrials: 1, InvalidTrials: 1, InvalidCauses: view.InvalidCauses(trials()),
+				StartedAt: new(noon.Add(-160 * time.Second)), FinishedAt: new(noon.Add(-time.Second))},
+			{RunAgentID: agent2ID, Label: "gpt", Model: "openai/gpt", Status: "failed", LaneIndex: 1, Reason: "openai: auth (HTTP 401): bad key"},
+		},
+	}
+}
+
+func ranking() view.Ranking {
+	degraded, perfect := agentCard(), agentCard()
+	perfect.Passed, perfect.OverallScore = true, new(1.0)
+	perfect.Dimensions = []scoring.AggregateDimension{{Key: "correctness", Score: new(0.9), State: scoring.Available, N: 3}}
+	contenders := []scoring.Contender{
+		{RunAgentID: agentID, Scorecard: &degraded}, {RunAgentID: agent2ID, Lane: 1, Scorecard: &perfect}, {RunAgentID: trialID, Lane: 2},
+	}
+	standings, err := scoring.Rank(contenders, scoring.SortDefault)
+	if err != nil {
+		panic(err)
+	}
+	agents := append([]view.Agent{}, startDocument().Agents...)
+	agents = append(agents, view.NewAgent(view.AgentRef{Label: "never-ran", RunAgentID: trialID, Status: "cancelled"}, scoring.AgentScorecard{}, nil))
+	return view.NewRanking(runID, scoring.SortDefault, standings, scoring.Winner(contenders), agents)
+}
+
+func packs() view.Page[view.PackEntry] {
+	return view.Page[view.PackEntry]{Total: 1, Limit: 20, Items: view.List[view.PackEntry]{{
+		ID: runID, Slug: "fizz", Name: "Fizz buzz 数独 and friends", Versions: view.List[view.PackVersion]{
+			{ID: trialID, Version: 1, Digest: "0123456789abcdef0123456789abcdef", Mode: "native", Published: true, CreatedAt: noon.Add(-90 * 24 * time.Hour)},
+			{ID: trial2ID, Version: 2, Digest: "fedcba9876543210fedcba9876543210", Mode: "prompt_eval", CreatedAt: noon.Add(-2 * time.Hour)},
+		}}}}
+}
+
+func problems() view.ValidateDocument {
+	return view.ValidateDocument{Files: view.List[view.ValidatedFile]{
+		{File: "packs/a.yaml", Valid: true},
+		{File: "packs/b.yaml", Errors: view.List[view.Problem]{
+			{Field: "challenges[0].key", Message: "is required", Line: 12, Column: 5},
+			{Message: "the document is empty"},
+		}, Warnings: view.List[view.Problem]{{Field: "input_sets[0].cases", Message: "has one case", Line: 30, Column: 3}}},
+	}}
+}
+
+func doctor() view.DoctorDocument {
+	return view.DoctorDocument{Workspace: "default", Checks: view.List[view.Check]{
+		{Name: "install", Status: "ok", Detail: "version 1.2.3, store schema 4"},
+		{Name: "docker", Status: "warn", Detail: "no engine answers at unix:///var/run/docker.sock; packs that need a shell, a build or code graders cannot run until one does",
+			NextStep: "sudo systemctl start docker"},
+		{Name: "baseline", Status: "info", Detail: "not configured"},
+		{Name: "store", Status: "fail", Detail: "not writable", NextStep: "chmod u+w ~/.agentclash"},
+	}, NextSteps: view.List[string]{"chmod u+w ~/.agentclash"}}
+}
+
+func plan() view.PlanDocument {
+	return view.PlanDocument{
+		Name: "nightly", Pack: view.Pack{Slug: "fizz", Version: 2}, Digest: "0123456789abcdef0123456789abcdef", InputSet: "default",
+		Mode: "native", Sandbox: "docker", Image: "python:3.12-slim", Cases: view.List[string]{"fizzbuzz", "palindrome", "flaky"},
+		Repetitions: 2, Trials: 12, Concurrency: 4, Seed: 7, RetryInvalid: 1, MinPassRate: 1,
+		Agents: view.List[view.PlanAgent]{
+			{Label: "gpt", Model: "openai/gpt", MaxIterations: 50, MaxToolCalls: 100, RunTimeoutSecs: 1800, MaxCostUSD: new(12.5)},
+			{Label: "local", Model: "ollama/x", MaxIterations: 50, MaxToolCalls: 100, RunTimeoutSecs: 1800, CostReason: "no price is known for ollama/x"},
+		},
+	}
+}
+
+// facts is the life of a run with one trial that is tried twice.
+func facts() []event.Event {
+	var seq int64
+	at := noon
+	ev := func(kind event.Type, attempt int, payload any) event.Event {
+		at = at.Add(250 * time.Millisecond)
+		e := event.Event{ID: "e", SchemaVersion: event.SchemaVersion, RunID: runID, Type: kind, Source: event.SourceNative,
+			OccurredAt: at, Payload: mustJSON(payload)}
+		if attempt > 0 {
+			seq++
+			e.RunAgentID, e.TrialID, e.CaseKey, e.Repetition, e.Attempt, e.Sequence = agentID, trialID, "fizzbuzz", 1, attempt, seq
+		} else {
+			e.Source = event.SourceRun
+		}
+		return e
+	}
+	delta := ev(event.OutputDelta, 1, event.TextDelta{StreamKind: "text", TextDelta: "never stored"})
+	delta.Transient = true
+	lost := trials()[2]
+	lost.Code, lost.Phase, lost.Reason = "infra_error", "agent", "the container is gone"
+	return []event.Event{
+		ev(event.RunStarted, 0, event.RunStart{Name: "nightly", Pack: event.PackRef{Slug: "fizz", Version: 2}, InputSet: "default",
+			Sandbox: "docker", Agents: []event.AgentRef{{ID: agentID, Label: "claude-fix", Model: "anthropic/claude"}},
+			Cases: 1, Repetitions: 2, Trials: 2, Concurrency: 1}),
+		ev(event.TrialQueued, 1, event.Queue{Attempt: 1}),
+		ev(event.Started, 1, event.TrialStart{ExecutionTarget: "docker"}),
+		ev(event.StepStarted, 1, event.Step{StepIndex: 1}),
+		ev(event.CallStarted, 1, event.Call{ProviderKey: "anthropic", Model: "claude", MessageCount: 2}),
+		delta,
+		ev(event.CallFailed, 1, event.CallError{Code: "rate_limit", Status: 429, Message: "slow down", Try: 1}),
+		ev(event.CallRetried, 1, event.CallError{Code: "rate_limit", Status: 429, Message: "slow down", Try: 1, WaitMS: 1500}),
+		ev(event.CallDone, 1, event.CallEnd{ProviderModelID: "claude", FinishReason: "tool_calls",
+			ToolCalls: []provider.ToolCall{{Name: "exec"}}, Usage: &provider.Usage{Input: 1200, Output: 30}, Timing: event.Timing{TotalLatencyMS: 850}}),
+		ev(event.ToolStarted, 1, event.Tool{ToolName: "exec", Arguments: mustJSON(map[string]string{"command": "pytest"})}),
+		ev(event.ToolFailed, 1, event.Tool{ToolName: "exec", Arguments: mustJSON(map[string]string{"command": "pytest"}), DurationMS: 40,
+			FailureOrigin: "primitive", Result: &event.ToolResult{Content: "exit status 1\nboom", IsError: true}}),
+		ev(event.SandboxLost, 1, event.Lost{Kind: "limit", Limit: "memory", Detail: "killed at 512 MiB"}),
+		ev(event.BudgetReach, 1, event.Budget{Limit: "max_cost_usd", Allowed: 0.5, Used: 0.501}),
+		ev(event.Failed, 1, event.Failure{Error: "the container is gone", StopReason: "sandbox_lost", Phase: "agent"}),
+		ev(event.TrialDone, 1, event.TrialEnd{Trial: lost, WillRetry: true}),
+		ev(event.TrialQueued, 2, event.Queue{Attempt: 2}),
+		ev(event.Started, 2, event.TrialStart{ExecutionTarget: "docker"}),
+		ev(event.CallDone, 2, event.CallEnd{ProviderModelID: "claude", FinishReason: "stop", OutputText: "15"}),
+		ev(event.ToolDone, 2, event.Tool{ToolName: "submit", Arguments: mustJSON(map[string]string{"answer": "15"}), DurationMS: 1}),
+		ev(event.OutputFinal, 2, event.Output{FinalOutput: "15", Source: "submit"}),
+		ev(event.FileCaptured, 2, scoring.CapturedFile{Key: "solution", Path: "solution.py", Exists: true, Content: "print(15)\n\tok\n", Size: 14}),
+		ev(event.DirListed, 2, scoring.CapturedDirectory{Key: "tree", Path: "src", Exists: true, Entries: []scoring.DirectoryEntry{{Path: "src/a.py"}, {Path: "src/b.py"}}}),
+		ev(event.CodeExecuted, 2, scoring.CodeRun{ValidatorKey: "tests", TestCommand: "pytest -q", ExitCode: new(1), Stdout: "1 failed, 2 passed\n"}),
+		ev(event.CommandDone, 2, event.Command{Action: "exec", Argv: []string{"python", "-m", "pytest"}, ExitCode: 1}),
+		ev(event.Completed, 2, event.End{FinalOutput: "15", StopReason: "completed", StepCount: 1, ToolCallCount: 1}),
+		ev(event.ScoringStart, 2, event.ScoringStarted{EvaluationSpecID: "abc"}),
+		ev(event.ScoringDone, 2, struct{}{}),
+		ev(event.TrialDone, 2, event.TrialEnd{Trial: trials()[1]}),
+		ev(event.RunFinished, 0, event.RunEnd{Status: "cancelled", Reason: "interrupted"}),
+	}
+}
+
+func replay() view.ReplayDocument {
+	var second []event.Event
+	for _, e := range facts() {
+		if e.Attempt == 2 {
+			second = append(second, e)
+		}
+	}
+	return view.ReplayDocument{State: "ready", RunID: runID, RunAgentID: agentID, RunAgentLabel: "claude-fix", TrialID: trialID,
+		CaseKey: "fizzbuzz", Repetition: 1, Attempt: 2, Outcome: scoring.OutcomeFailed, Code: "no_submit", Phase: "agent",
+		Replay: event.NewReplay(second)}
+}
+
+func mustJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// renderer is one human form with a value to show.
+type renderer struct {
+	name string
+	draw func(io.Writer, view.Options, func(any)) error
+}
+
+// draws makes a renderer of a value and the function that writes it. The
+// value is handed to change first, so that a test can spoil it.
+func draws[T any](name string, value func() T, write func(io.Writer, T, view.Options) error) renderer {
+	return renderer{name, func(w io.Writer, o view.Options, change func(any)) error {
+		v := value()
+		change(&v)
+		return write(w, v, o)
+	}}
+}
+
+func renderers() []renderer {
+	return []renderer{
+		draws("start", startDocument, view.Start),
+		draws("scorecard", scorecardDocument, view.ScorecardReport),
+		draws("comparison", comparison, view.Comparison),
+		draws("gate", gate, view.Gate),
+		draws("runs", func() view.Page[view.Run] { return view.Page[view.Run]{Items: view.List[view.Run]{runDocument()}} }, view.RunList),
+		draws("run", runDocument, view.RunDetails),
+		draws("agents", func() view.List[view.RunAgent] { return runDocument().Agents }, view.RunAgents),
+		draws("ranking", ranking, view.RankingTable),
+		draws("events", facts, emitAll(view.Events)),
+		draws("follow", facts, emitAll(view.Follow)),
+		draws("replay", replay, view.Replay),
+		draws("baseline", func() view.BaselineDocument {
+			return view.BaselineDocument{WorkspaceID: "default", Configured: true, Bookmark: bookmark()}
+		}, view.Baseline),
+		draws("packs", packs, view.PackList),
+		draws("deployments", func() view.Page[view.Deployment] {
+			return view.Page[view.Deployment]{Items: view.List[view.Deployment]{{ID: runID, Name: "gpt", Provider: "openai", Model: "gpt",
+				Account: "env://OPENAI_API_KEY", CreatedAt: noon.Add(-26 * time.Hour)}}}
+		}, view.DeploymentList),
+		draws("doctor", doctor, view.Doctor),
+		draws("plan", plan, view.Plan),
+	}
+}
+
+func emitAll(sink func(io.Writer, view.Options) event.Sink) func(io.Writer, []event.Event, view.Options) error {
+	return func(w io.Writer, events []event.Event, o view.Options) error {
+		s := sink(w, o)
+		for _, e := range events {
+			if err := s.Emit(context.Background(), e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// side is a side whose trials ended in these ways.
+func side(card scoring.AgentScorecard, causes ...compare.InvalidCause) *compare.Snapshot {
+	return &compare.Snapshot{Scorecard: &card, InvalidCauses: causes}
+}
+
+func comparison() view.ComparisonDocument {
+	candidate := participant()
+	candidate.RunID, candidate.RunName = "0195a1b2-0000-7000-8000-00000000f2f2", "tonight"
+	return view.ComparisonDocument{
+		WorkspaceID: "default", Baseline: *bookmark(), Candidate: candidate, ReleaseGate: new(gate()),
+		BaselineSide:  side(scoring.AgentScorecard{Trials: 4, PassedTrials: 4}),
+		CandidateSide: side(agentCard(), compare.InvalidCause{Code: "rate_limit", Phase: "model", Trials: 1}),
+		Comparison: compare.Comparison{
+			State: compare.PartialEvidence, Status: compare.Comparable,
+			BaselineRunID: runID, BaselineRunAgentID: agentID, CandidateRunID: candidate.RunID, CandidateRunAgentID: agentID,
+			AgentDeltas: []compare.Delta{
+				{Metric: "overall_score", BaselineValue: new(1.0), CandidateValue: new(0.625), Delta: new(-0.375), BetterDirection: "higher", Outcome: "worse", State: "available"},
+				{Metric: "pass_rate", BaselineValue: new(1.0), CandidateValue: new(0.5), Delta: new(-0.5), BetterDirection: "higher", Outcome: "worse", State: "available"},
+				{Metric: "cost_usd_per_trial", BaselineValue: new(0.031), CandidateValue: new(0.022), Delta: new(-0.009), BetterDirection: "lower", Outcome: "better", State: "available"},
+				{Metric: "latency_ms", BaselineValue: new(1200.0), CandidateValue: new(61200.0), Delta: new(60000.0), BetterDirection: "lower", Outcome: "worse", State: "available"},
+				{Metric: "total_tokens_per_trial", BaselineValue: new(1234.0), CandidateValue: new(1234.0), Delta: new(0.0), BetterDirection: "lower", Outcome: "same", State: "available"},
+			},
+			KeyDeltas: []compare.Delta{
+				{Metric: "correctness", BaselineValue: new(1.0), CandidateValue: new(0.625), Delta: new(-0.375), BetterDirection: "higher", Outcome: "worse", State: "available"},
+				{Metric: "accuracy", BaselineValue: new(0.995), BetterDirection: "higher", Outcome: "unknown", State: "unavailable"},
+			},
+			Cases: compare.CaseComparison{
+				Compared: 2, OnlyBaseline: []string{"retired"}, DigestDiffers: []string{"reworded", "rewritten"},
+				Paired: []compare.CasePair{
+					{CaseKey: "fizzbuzz", BaselinePassed: 1, BaselineValid: 1, CandidatePassed: 1, CandidateValid: 1, VerdictChange: compare.CaseUnchanged},
+					{CaseKey: "palindrome <b>", BaselinePassed: 1, BaselineValid: 1, CandidateValid: 1, Delta: new(-0.75), VerdictChange: compare.CaseFlippedToFailing},
+					{CaseKey: "flaky", BaselinePassed: 1, BaselineValid: 1, VerdictChange: compare.CaseUnmeasured},
+				},
+			},
+			RegressionReasons: []string{"correctness fell by 0.38"},
+			EvidenceQuality: compare.EvidenceQuality{MissingFields: []string{"dimension_deltas.accuracy"},
+				Warnings: []string{"1 of 3 candidate trials was invalid: rate_limit in model"}},
+			Summary: "worse on 2 compared cases",
+		},
+	}
+}
+
+func gate() compare.GateResult {
+	return compare.GateResult{
+		Verdict: compare.Fail, ReasonCode: "threshold_fail_correctness", Summary: "correctness worsened by 0.38, the limit is 0.05",
+		EvidenceStatus: "sufficient", PolicyKey: "default", PolicyVersion: 1, PolicyFingerprint: "0123456789abcdef0123456789abcdef",
+		EvaluationDetails: compare.EvaluationDetails{
+			DimensionResults: map[string]compare.DimensionResult{
+				"correctness": {State: "available", WorseningDelta: new(0.375), WarnThreshold: new(0.02), FailThreshold: new(0.05), Outcome: "fail"},
+				"accuracy":    {State: "unavailable", FailThreshold: new(0.05), Outcome: "unavailable"},
+			},
+			TriggeredConditions: []string{"threshold_fail_correctness"},
+			Warnings:            []string{"accuracy was not judged"},
+			MissingFields:       []string{"dimension_deltas.accuracy"},
+		},
+	}
+}
+
+func scorecardDocument() view.ScorecardDocument {
+	d := comparison()
+	return view.ScorecardDocument{Candidate: participant(), Scorecard: scorecard(), Baseline: bookmark(),
+		Comparison: &d.Comparison, ReleaseGate: d.ReleaseGate}
+}

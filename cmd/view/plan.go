@@ -1,0 +1,74 @@
+package view
+
+import (
+	"io"
+	"strconv"
+	"strings"
+)
+
+// PlanDocument is what `eval start --dry-run` prints: everything the run would
+// do, and the most it could cost.
+type PlanDocument struct {
+	Name         string          `json:"name"`
+	Pack         Pack            `json:"pack"`
+	Digest       string          `json:"digest"`
+	InputSet     string          `json:"input_set"`
+	Mode         string          `json:"execution_mode"`
+	Sandbox      string          `json:"sandbox"` // docker, scratch or empty
+	Image        string          `json:"image"`
+	Agents       List[PlanAgent] `json:"agents"`
+	Cases        List[string]    `json:"cases"`
+	Repetitions  int             `json:"repetitions"`
+	Trials       int             `json:"trials"`
+	Concurrency  int             `json:"concurrency"`
+	Seed         int64           `json:"seed"`
+	RetryInvalid int             `json:"retry_invalid"`
+	MinPassRate  float64         `json:"min_pass_rate"`
+	MaxInvalid   int             `json:"max_invalid"`
+	// MaxCostUSD is the price ceiling of the whole run, null when some agent
+	// has none.
+	MaxCostUSD *float64 `json:"max_cost_usd"`
+}
+
+// PlanAgent is one lane of the plan, with the limits of one trial.
+type PlanAgent struct {
+	Label          string `json:"label"`
+	Model          string `json:"model"` // provider/model
+	MaxIterations  int    `json:"max_iterations"`
+	MaxToolCalls   int    `json:"max_tool_calls"`
+	RunTimeoutSecs int    `json:"run_timeout_seconds"`
+	// MaxCostUSD is the price ceiling of all trials of this agent, null when
+	// it has none; CostReason says why.
+	MaxCostUSD *float64 `json:"max_cost_usd"`
+	CostReason string   `json:"cost_reason"`
+}
+
+// Plan writes what a run would do.
+func Plan(w io.Writer, d PlanDocument, o Options) error {
+	p := newPrinter(w, o)
+	var b Details
+	b.Add("Name", d.Name)
+	b.Add("Pack", d.Pack.String()+" ("+shortDigest(d.Digest, o)+")")
+	b.Add("Input set", d.InputSet)
+	b.Add("Execution mode", d.Mode)
+	b.Add("Sandbox", strings.TrimSpace(d.Sandbox+" "+d.Image))
+	b.Add("Trials", strings.Join([]string{
+		count(len(d.Agents), "agent"), count(len(d.Cases), "case"), count(d.Repetitions, "repetition"),
+	}, " x ")+" = "+strconv.Itoa(d.Trials)+", at most "+strconv.Itoa(d.Concurrency)+" at once")
+	b.Add("Seed", strconv.FormatInt(d.Seed, 10))
+	b.Add("Retry invalid", strconv.Itoa(d.RetryInvalid))
+	b.Add("Passed when", "pass rate >= "+Percent(&d.MinPassRate)+", invalid <= "+strconv.Itoa(d.MaxInvalid))
+	b.Add("Price ceiling", USD(d.MaxCostUSD))
+	b.Add("Cases", strings.Join(d.Cases, ", "))
+	p.details(b)
+	t := Table{Columns: []Column{
+		left("AGENT"), left("MODEL"), right("STEPS"), right("TOOL CALLS"), right("TIMEOUT"), right("CEILING"), left("NOTE"),
+	}}
+	for _, a := range d.Agents {
+		t.Add(Text(a.Label), Text(a.Model), Text(strconv.Itoa(a.MaxIterations)), Text(strconv.Itoa(a.MaxToolCalls)),
+			Text(strconv.Itoa(a.RunTimeoutSecs)+"s"), Text(USD(a.MaxCostUSD)), Text(a.CostReason))
+	}
+	p.blank()
+	p.table(&t)
+	return p.flush()
+}

@@ -1,0 +1,153 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/scoring"
+)
+
+// ReplayDocument is what `replay get --json` prints: whose history it is, and
+// the history.
+type ReplayDocument struct {
+	State         string          `json:"state"` // ready, pending or errored
+	RunID         string          `json:"run_id"`
+	RunAgentID    string          `json:"run_agent_id"`
+	RunAgentLabel string          `json:"run_agent_label"`
+	TrialID       string          `json:"trial_id"`
+	CaseKey       string          `json:"case_key"`
+	Repetition    int             `json:"repetition"`
+	Attempt       int             `json:"attempt"`
+	Outcome       scoring.Outcome `json:"outcome"`
+	Code          string          `json:"code"`
+	Phase         string          `json:"phase"`
+	event.Replay
+}
+
+// shownLines is how many lines of a captured file, an output or a test's
+// output a terminal shows; a pipe gets all.
+const shownLines = 40
+
+// Replay writes the steps of a trial, then what it left behind: the final
+// output, the captured files and what the tests printed.
+func Replay(w io.Writer, d ReplayDocument, o Options) error {
+	p := newPrinter(w, o)
+	var b Details
+	b.Add("Trial", trialName(d.CaseKey, d.Repetition)+" of "+d.RunAgentLabel+" ("+o.ID(d.TrialID)+")")
+	b.Add("Attempt", strconv.Itoa(d.Attempt))
+	b.Status("Outcome", string(d.Outcome))
+	if d.Code != "" {
+		b.Add("Code", codePhase(d.Code, d.Phase))
+	}
+	b.Add("Agent", d.Headline)
+	if t := d.TerminalState; t != nil && t.ErrorMessage != "" {
+		b.Add("Error", t.ErrorMessage)
+	}
+	b.Add("Counts", fmt.Sprintf("%s, %s, %s, %s", count(d.Counts.AgentSteps, "step"), count(d.Counts.ModelCalls, "model call"),
+		count(d.Counts.ToolCalls, "tool call"), count(d.Counts.Events, "event")))
+	p.details(b)
+	p.steps(d.Steps)
+	for _, s := range d.Steps {
+		p.leftBehind(s)
+	}
+	return p.flush()
+}
+
+func (p *printer) steps(steps []event.ReplayStep) {
+	t := Table{Columns: []Column{
+		right("#"), left("TYPE"), left("HEADLINE"), left("TOOL"), right("DURATION"), whole("STATUS"),
+	}}
+	for i, s := range steps {
+		took := absent
+		if s.DurationMS != nil && s.EventCount > 1 { // one event is a moment
+			took = Duration(ms(*s.DurationMS))
+		}
+		t.Add(Text(strconv.Itoa(i+1)), Text(s.Type), Text(stepHeadline(s)), Text(s.ToolName), Text(took), Status(s.Status))
+	}
+	if len(t.Rows) > 0 {
+		p.blank()
+		p.table(&t)
+	}
+}
+
+// stepHeadline adds to a headline what a reader would open the step for.
+func stepHeadline(s event.ReplayStep) string {
+	if len(s.Detail) > 0 && len(s.EventTypes) > 0 {
+		last := s.EventTypes[len(s.EventTypes)-1]
+		if text := Describe(event.Event{Type: last, Payload: s.Detail}); text != "" {
+			return text
+		}
+	}
+	switch {
+	case s.ErrorMessage != "":
+		return because(s.Headline, excerpt(s.ErrorMessage))
+	case s.Type == "tool_call" && len(s.Arguments) > 0:
+		return because(s.Headline, excerpt(string(s.Arguments)))
+	case s.Type == "model_call":
+		return because(s.Headline, excerpt(s.ModelOutput))
+	}
+	return s.Headline
+}
+
+// leftBehind writes the content of a step that has one.
+func (p *printer) leftBehind(s event.ReplayStep) {
+	switch {
+	case s.Type == "output" && s.FinalOutput != "":
+		p.content("Final output", s.FinalOutput)
+	case s.Type == "capture":
+		p.capture(s.Detail)
+	case s.Type == "code_execution":
+		p.codeRun(s.Detail)
+	}
+}
+
+func (p *printer) content(title, text string) {
+	p.blank()
+	p.title(title)
+	p.block(2, shownLines, text)
+}
+
+// capture shows a captured file or directory. The two payloads share their
+// first fields; only a directory has entries.
+func (p *printer) capture(detail json.RawMessage) {
+	var file scoring.CapturedFile
+	var dir scoring.CapturedDirectory
+	if json.Unmarshal(detail, &file) != nil || json.Unmarshal(detail, &dir) != nil {
+		return
+	}
+	title := "Captured " + SanitizeLine(file.Key) + " (" + SanitizeLine(file.Path) + ")"
+	switch {
+	case !file.Exists:
+		p.content(title, "does not exist")
+	case dir.Entries != nil:
+		paths := make([]string, len(dir.Entries))
+		for i, e := range dir.Entries {
+			paths[i] = SanitizeLine(e.Path)
+		}
+		p.content(title, strings.Join(paths, "\n"))
+	default:
+		if file.Truncated {
+			title += ", cut at " + Tokens(int64(len(file.Content))) + " of " + Tokens(file.Size) + " bytes"
+		}
+		p.content(title, file.Content)
+	}
+}
+
+func (p *printer) codeRun(detail json.RawMessage) {
+	var run scoring.CodeRun
+	if json.Unmarshal(detail, &run) != nil {
+		return
+	}
+	p.blank()
+	p.title("Tests of " + SanitizeLine(run.ValidatorKey) + " (" + SanitizeLine(codeResult(run)) + ")")
+	p.line("  $ " + SanitizeLine(run.TestCommand))
+	for _, out := range []string{run.Stdout, run.Stderr} {
+		if out != "" {
+			p.block(2, shownLines, out)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package view
+
+import (
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/agentclash/agentclash/scoring"
+	"github.com/agentclash/agentclash/scoring/compare"
+)
+
+// ScorecardDocument is what `eval scorecard --json` prints. Baseline,
+// Comparison and ReleaseGate are null without a baseline.
+type ScorecardDocument struct {
+	Candidate   Participant         `json:"candidate"`
+	Scorecard   Scorecard           `json:"scorecard"`
+	Baseline    *Bookmark           `json:"baseline"`
+	Comparison  *compare.Comparison `json:"comparison"`
+	ReleaseGate *compare.GateResult `json:"release_gate"`
+}
+
+// Participant names a run agent of a run.
+type Participant struct {
+	WorkspaceID   string `json:"workspace_id"`
+	RunID         string `json:"run_id"`
+	RunName       string `json:"run_name"`
+	RunStatus     string `json:"run_status"`
+	RunAgentID    string `json:"run_agent_id"`
+	RunAgentLabel string `json:"run_agent_label"`
+}
+
+// Bookmark is a participant that was saved as the baseline. SetAt is left out
+// for one that was only named.
+type Bookmark struct {
+	Participant
+	SetAt time.Time `json:"set_at,omitzero"`
+}
+
+// Scorecard is a run agent with the trials that decide it, in the order of the
+// plan. Its key "trials" holds them; the agent's own count of them, which has
+// that key in other documents, stays within.
+type Scorecard struct {
+	Agent
+	Trials List[Trial] `json:"trials"`
+}
+
+// NewScorecard makes the scorecard of a run agent from its aggregate and the
+// trials that decide it.
+func NewScorecard(ref AgentRef, card scoring.AgentScorecard, trials []scoring.Trial) Scorecard {
+	s := Scorecard{Agent: NewAgent(ref, card, trials), Trials: make(List[Trial], len(trials))}
+	for i, t := range trials {
+		s.Trials[i] = NewTrial(t)
+	}
+	return s
+}
+
+// ScorecardReport writes the scorecard of a run agent and, when there is a
+// baseline, the comparison with it and the verdict.
+func ScorecardReport(w io.Writer, d ScorecardDocument, o Options) error {
+	p := newPrinter(w, o)
+	p.agentBlock(d.Candidate, d.Scorecard.Agent)
+	p.dimensions(d.Scorecard.Dimensions)
+	p.trials(d.Scorecard.Trials)
+	if d.Baseline != nil && d.Comparison != nil {
+		p.blank()
+		p.comparison(ComparisonDocument{Baseline: *d.Baseline, Candidate: d.Candidate, Comparison: *d.Comparison})
+	}
+	if d.ReleaseGate != nil {
+		p.blank()
+		p.gate(*d.ReleaseGate)
+	}
+	return p.flush()
+}
+
+func (p *printer) agentBlock(c Participant, a Agent) {
+	var b Details
+	b.Add("Run", runName(c.RunName, c.RunID, p.o))
+	b.Status("Run status", c.RunStatus)
+	b.Add("Agent", a.Label+" ("+p.o.ID(a.RunAgentID)+")")
+	b.Status("Agent status", a.Status)
+	b.Status("Result", a.Headline)
+	b.Add("Overall score", Score(a.OverallScore))
+	b.Add("Pass rate", Percent(a.PassRate))
+	b.Add("Trials", trialCounts(a))
+	b.Status("Validity", a.Validity)
+	b.Add("Tokens", Tokens(a.Usage.TotalTokens)+" ("+Tokens(a.Usage.InputTokens)+" in, "+Tokens(a.Usage.OutputTokens)+" out)")
+	b.Add("Cost", USD(a.CostUSD))
+	b.Add("Spent", USD(a.SpentUSD))
+	b.Add("Latency", milliseconds(a.LatencyMS))
+	p.details(b)
+}
+
+// trialCounts always names the invalid ones apart, also when there are none.
+func trialCounts(a Agent) string {
+	s := strconv.Itoa(a.PassedTrials) + " passed, " + strconv.Itoa(a.FailedTrials) + " failed, " +
+		strconv.Itoa(a.InvalidTrials) + " invalid"
+	for _, c := range a.InvalidCauses {
+		s += " (" + strconv.Itoa(c.Trials) + " " + codePhase(c.Code, c.Phase) + ")"
+	}
+	if rest := a.Trials - a.PassedTrials - a.FailedTrials - a.InvalidTrials; rest > 0 {
+		s += ", " + strconv.Itoa(rest) + " unfinished"
+	}
+	return s
+}
+
+func codePhase(code, phase string) string {
+	if phase == "" {
+		return or(code)
+	}
+	return or(code) + " in " + phase
+}
+
+func (p *printer) dimensions(ds Object[AgentDimension]) {
+	t := Table{Columns: []Column{left("DIMENSION"), whole("STATE"), right("SCORE"), right("TRIALS")}}
+	for _, d := range ds {
+		t.Add(Text(d.Key), Status(string(d.Value.State)), Text(Score(d.Value.Score)), Text(strconv.Itoa(d.Value.N)))
+	}
+	if len(t.Rows) > 0 {
+		p.blank()
+		p.table(&t)
+	}
+}

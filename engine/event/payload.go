@@ -1,0 +1,210 @@
+package event
+
+import (
+	"encoding/json"
+
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/scoring"
+)
+
+// The payloads, one type for each kind of fact that has one of its own. Keys
+// are the published ones where such exist. Every text in here has been
+// redacted and bounded before it was emitted.
+
+// RunStart is the payload of run.started: the plan as views need it.
+type RunStart struct {
+	Name        string     `json:"name"`
+	Pack        PackRef    `json:"pack"`
+	InputSet    string     `json:"input_set"`
+	Mode        string     `json:"execution_mode"`
+	Sandbox     string     `json:"sandbox,omitempty"` // docker, scratch or ""
+	Agents      []AgentRef `json:"agents"`
+	Cases       int        `json:"cases"`
+	Repetitions int        `json:"repetitions"`
+	Trials      int        `json:"trials"` // in this process: a resumed run has fewer
+	Concurrency int        `json:"concurrency"`
+}
+
+// PackRef names a pack version.
+type PackRef struct {
+	Slug    string `json:"slug"`
+	Name    string `json:"name"`
+	Version int32  `json:"version"`
+	Digest  string `json:"digest"` // sha256 hex of manifest and assets
+}
+
+// AgentRef names a run agent.
+type AgentRef struct {
+	ID    string `json:"run_agent_id"`
+	Label string `json:"label"`
+	Model string `json:"model"` // provider/model
+}
+
+// RunEnd is the payload of run.finished.
+type RunEnd struct {
+	Status string `json:"status"` // completed, failed or cancelled
+	Reason string `json:"reason,omitempty"`
+}
+
+// Queue is the payload of trial.queued.
+type Queue struct {
+	Attempt int `json:"attempt"`
+}
+
+// TrialStart is the payload of system.run.started.
+type TrialStart struct {
+	DeploymentType  string `json:"deployment_type"`  // native
+	ExecutionTarget string `json:"execution_target"` // docker, scratch or none
+	TraceMode       string `json:"trace_mode"`
+	StartedAt       string `json:"started_at"`
+	ExecutionMode   string `json:"execution_mode"`
+	SandboxID       string `json:"sandbox_id,omitempty"`
+}
+
+// Step is the payload of system.step.started and .completed.
+type Step struct {
+	StepIndex int `json:"step_index"` // from 1
+}
+
+// Call is the payload of model.call.started. Messages holds only what is new
+// since the last request of the attempt; MessageCount counts all of them.
+type Call struct {
+	ProviderKey         string             `json:"provider_key"`
+	Model               string             `json:"model"`
+	StepTimeoutMS       int64              `json:"step_timeout_ms,omitempty"`
+	MessageCount        int                `json:"message_count"`
+	ToolDefinitionCount int                `json:"tool_definition_count"`
+	Messages            []provider.Message `json:"messages"`
+	Tools               []string           `json:"tools,omitempty"` // names, on the first call only
+}
+
+// TextDelta is the payload of model.output.delta.
+type TextDelta struct {
+	ProviderKey     string `json:"provider_key"`
+	ProviderModelID string `json:"provider_model_id"`
+	StreamKind      string `json:"stream_kind"` // text or tool_call
+	TextDelta       string `json:"text_delta,omitempty"`
+	ToolName        string `json:"tool_name,omitempty"`
+}
+
+// CallEnd is the payload of model.call.completed.
+type CallEnd struct {
+	ProviderKey     string              `json:"provider_key"`
+	ProviderModelID string              `json:"provider_model_id"`
+	FinishReason    string              `json:"finish_reason"`
+	OutputText      string              `json:"output_text"`
+	ToolCalls       []provider.ToolCall `json:"tool_calls"`
+	Usage           *provider.Usage     `json:"usage,omitempty"` // absent: unknown
+	Timing          Timing              `json:"timing"`
+}
+
+// Timing is how long a call took.
+type Timing struct {
+	TTFTMS         int64 `json:"ttft_ms"`
+	TotalLatencyMS int64 `json:"total_latency_ms"`
+}
+
+// CallError is the payload of model.call.failed and model.call.retried.
+type CallError struct {
+	ProviderKey  string `json:"provider_key"`
+	Model        string `json:"model"`
+	Code         string `json:"code"`
+	Status       int    `json:"status,omitempty"`
+	Message      string `json:"message"`
+	Retryable    bool   `json:"retryable"`
+	Try          int    `json:"try"` // from 1
+	RetryAfterMS int64  `json:"retry_after_ms,omitempty"`
+	WaitMS       int64  `json:"wait_ms,omitempty"` // on retried: how long we wait
+}
+
+// Tool is the payload of tool.call.started, .completed and .failed.
+type Tool struct {
+	ToolCallID    string          `json:"tool_call_id"`
+	ToolName      string          `json:"tool_name"`
+	ToolCategory  string          `json:"tool_category"` // primitive, "" when unknown
+	Arguments     json.RawMessage `json:"arguments"`
+	Result        *ToolResult     `json:"result,omitempty"`
+	FailureOrigin string          `json:"failure_origin,omitempty"` // policy or primitive
+	DurationMS    int64           `json:"duration_ms,omitempty"`
+}
+
+// ToolResult is what the model was told.
+type ToolResult struct {
+	ToolCallID string `json:"tool_call_id"`
+	Content    string `json:"content"`
+	IsError    bool   `json:"is_error"`
+}
+
+// Command is the payload of sandbox.command.* (the engine's own commands; what
+// an agent runs is a tool call).
+type Command struct {
+	Action   string   `json:"sandbox_action"` // exec
+	Argv     []string `json:"argv"`
+	ExitCode int      `json:"exit_code"`
+	Error    string   `json:"error,omitempty"`
+}
+
+// Output is the payload of system.output.finalized.
+type Output struct {
+	FinalOutput string `json:"final_output"`
+	Source      string `json:"source"` // submit, model or none
+}
+
+// End is the payload of system.run.completed.
+type End struct {
+	FinalOutput   string `json:"final_output"`
+	StopReason    string `json:"stop_reason"`
+	StepCount     int    `json:"step_count"`
+	ToolCallCount int    `json:"tool_call_count"`
+	InputTokens   *int64 `json:"input_tokens,omitempty"`
+	OutputTokens  *int64 `json:"output_tokens,omitempty"`
+	TotalTokens   *int64 `json:"total_tokens,omitempty"`
+}
+
+// Failure is the payload of system.run.failed.
+type Failure struct {
+	Error           string     `json:"error"`
+	StepIndex       int        `json:"step_index"`
+	StopReason      string     `json:"stop_reason"`
+	Phase           string     `json:"phase"`
+	AgentFault      bool       `json:"agent_fault"`
+	ToolCallCount   int        `json:"tool_call_count"`
+	ProviderFailure *CallError `json:"provider_failure,omitempty"`
+}
+
+// Lost is the payload of sandbox.lost.
+type Lost struct {
+	Kind   string `json:"kind"`
+	Limit  string `json:"limit,omitempty"`
+	Detail string `json:"detail"`
+}
+
+// Budget is the payload of budget.reached.
+type Budget struct {
+	Limit   string  `json:"limit"` // the runtime limit's key
+	Allowed float64 `json:"allowed"`
+	Used    float64 `json:"used"`
+}
+
+// ScoringStarted is the payload of scoring.started.
+type ScoringStarted struct {
+	EvaluationSpecID string `json:"evaluation_spec_id"` // digest of the spec
+}
+
+// TrialEnd is the payload of trial.finished, the last event of an attempt. The
+// scorecard in it is recomputable from the events before it.
+type TrialEnd struct {
+	scoring.Trial
+	// WillRetry says that another attempt of the same trial follows.
+	WillRetry bool `json:"will_retry,omitempty"`
+}
+
+// ScoringEnd is the payload of scoring.completed: the headline of a scorecard
+// that stands whole in trial.finished.
+type ScoringEnd struct {
+	EvaluationSpecID string   `json:"evaluation_spec_id"`
+	Status           string   `json:"status"`
+	Validity         string   `json:"validity"`
+	OverallScore     *float64 `json:"overall_score"`
+	Passed           *bool    `json:"passed"`
+}

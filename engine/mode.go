@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/tool"
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/scoring"
+)
+
+// mode is what an execution mode changes in the one loop.
+type mode struct {
+	source string
+	tools  *tool.Set // nil: the agent has none and its text is its answer
+	open   func(*pack.Pack, pack.Case, Deployment) ([]provider.Message, error)
+}
+
+func newMode(p *pack.Pack) (mode, error) {
+	switch p.Version.ExecutionMode {
+	case pack.PromptEval:
+		return mode{source: event.SourcePromptEval, open: promptMessages}, nil
+	case pack.Native, "":
+		policy, err := tool.ParsePolicy(p.Version.ToolPolicy, p.Tools)
+		if err != nil {
+			return mode{}, err
+		}
+		set, err := tool.NewSet(policy)
+		if err != nil {
+			return mode{}, err
+		}
+		return mode{source: event.SourceNative, open: nativeMessages, tools: set}, nil
+	default:
+		return mode{}, fmt.Errorf("execution mode %q does not run in this version", p.Version.ExecutionMode)
+	}
+}
+
+func (m mode) definitions() []provider.Tool {
+	if m.tools == nil {
+		return nil
+	}
+	return m.tools.Definitions()
+}
+
+// Needs says what a pack asks of the place its agents work in.
+type Needs struct {
+	Box     bool // a workspace
+	Process bool // programs run in it: a shell for agents, or graders that run code
+}
+
+// NeedsOf reads a pack's needs.
+func NeedsOf(p *pack.Pack) Needs {
+	m, err := newMode(p)
+	if err != nil || m.tools == nil {
+		return Needs{}
+	}
+	n := Needs{Box: true, Process: m.tools.Has("exec")}
+	for _, v := range p.Version.EvaluationSpec.Validators {
+		n.Process = n.Process || v.Type == scoring.CodeExecution
+	}
+	return n
+}

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/pack"
+)
+
+// What the engine says to a model is in files, so that it can be read and
+// compared as text.
+var (
+	//go:embed prompts/native_system.md
+	nativeSystem string
+	//go:embed prompts/native_user.md
+	nativeUser string
+	//go:embed prompts/output_schema.md
+	outputSchema string
+	//go:embed prompts/reminder.md
+	submitReminder string
+)
+
+// nativeMessages opens a conversation with tools. What the agent is told of
+// the task is the pack's allow-list projection and nothing else.
+func nativeMessages(p *pack.Pack, c pack.Case, d Deployment) ([]provider.Message, error) {
+	system := []string{d.System, nativeSystem}
+	if len(d.OutputSchema) > 0 {
+		schema, err := indented(d.OutputSchema)
+		if err != nil {
+			return nil, fmt.Errorf("write the output schema of %q: %w", d.Name, err)
+		}
+		system = append(system, outputSchema+schema)
+	}
+	task, err := indented(p.AgentView(c))
+	if err != nil {
+		return nil, fmt.Errorf("write the task of case %q: %w", c.Key(), err)
+	}
+	return []provider.Message{
+		{Role: provider.System, Content: paragraphs(system...)},
+		{Role: provider.User, Content: paragraphs(nativeUser, task)},
+	}, nil
+}
+
+// promptMessages is the one question of a prompt_eval trial: the challenge's
+// instructions with the case's values filled in.
+func promptMessages(p *pack.Pack, c pack.Case, d Deployment) ([]provider.Message, error) {
+	challenge, ok := p.Challenge(c.ChallengeKey)
+	if !ok {
+		return nil, fmt.Errorf("case %q names challenge %q, which the pack does not have", c.Key(), c.ChallengeKey)
+	}
+	text := challenge.Instructions
+	if s, ok := challenge.Definition["instructions"].(string); ok {
+		text = s
+	}
+	var messages []provider.Message
+	if s := strings.TrimSpace(d.System); s != "" {
+		messages = append(messages, provider.Message{Role: provider.System, Content: s})
+	}
+	return append(messages, provider.Message{Role: provider.User, Content: c.Render(text)}), nil
+}
+
+// paragraphs joins the non-blank texts with a blank line between them.
+func paragraphs(texts ...string) string {
+	var kept []string
+	for _, t := range texts {
+		if t = strings.TrimSpace(t); t != "" {
+			kept = append(kept, t)
+		}
+	}
+	return strings.Join(kept, "\n\n")
+}
+
+func indented(v any) (string, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return "", err
+	}
+	return b.String(), nil
+}

@@ -1,0 +1,219 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"time"
+)
+
+// Policy says how often a call is made and how long one waits in between. Zero
+// fields take [DefaultPolicy]'s.
+type Policy struct {
+	// MaxTries counts the first try too; 1 never tries again.
+	MaxTries int
+	// Backoff is the wait before the second try. It doubles with each try, up
+	// to MaxBackoff.
+	Backoff    time.Duration
+	MaxBackoff time.Duration
+	// RateLimitFloor is the least wait after a rate limit that names no time.
+	RateLimitFloor time.Duration
+	// MaxWait bounds the sum of all waits. A wait that would pass it is not
+	// begun: the failure is returned at once.
+	MaxWait time.Duration
+	// TryTimeout bounds one try, waits excluded. Zero: only the context does.
+	TryTimeout time.Duration
+}
+
+// DefaultPolicy is three tries, 250 ms doubling to 30 s, 2 s at least after a
+// rate limit, and 5 minutes of waiting in all.
+func DefaultPolicy() Policy {
+	return Policy{MaxTries: 3, Backoff: 250 * time.Millisecond, MaxBackoff: 30 * time.Second,
+		RateLimitFloor: 2 * time.Second, MaxWait: 5 * time.Minute}
+}
+
+func (p Policy) orDefaults() Policy {
+	d := DefaultPolicy()
+	p.MaxTries = cmp.Or(p.MaxTries, d.MaxTries)
+	p.Backoff = cmp.Or(p.Backoff, d.Backoff)
+	p.MaxBackoff = cmp.Or(p.MaxBackoff, d.MaxBackoff)
+	p.RateLimitFloor = cmp.Or(p.RateLimitFloor, d.RateLimitFloor)
+	p.MaxWait = cmp.Or(p.MaxWait, d.MaxWait)
+	return p
+}
+
+// wait is how long to wait after the given failed try. chance is in [0,1).
+//
+// What the provider asked for is a floor: a second is added and chance only
+// lengthens it. Our own backoff is spread by a fifth to both sides. A failure
+// from a script or a recording waits exactly as long as it says, and not at
+// all when it says nothing.
+func (p Policy) wait(e *Error, try int, chance float64) time.Duration {
+	if e.FromRecording {
+		return e.RetryAfter
+	}
+	if e.RetryAfter > 0 {
+		return scale(e.RetryAfter+time.Second, 1+0.2*chance)
+	}
+	base := p.Backoff
+	for i := 1; i < try && base < p.MaxBackoff; i++ {
+		base *= 2
+	}
+	base = min(base, p.MaxBackoff)
+	if e.Code == RateLimit {
+		base = max(base, p.RateLimitFloor)
+	}
+	return scale(base, 0.8+0.4*chance)
+}
+
+func scale(d time.Duration, by float64) time.Duration {
+	return time.Duration(float64(d) * by)
+}
+
+// Retry makes a call again while that can help. The zero value uses the
+// defaults and real time. It is safe for concurrent use and keeps nothing
+// between calls.
+type Retry struct {
+	Policy Policy
+	// Seed decides the spread of the waits, together with the call's Ref: the
+	// same trial waits the same however trials are scheduled.
+	Seed int64
+	// Sleep waits, or returns the context's error as soon as it is done. Nil
+	// waits in real time.
+	Sleep func(ctx context.Context, d time.Duration) error
+}
+
+// Observer is told what happens during [Retry.Do], from the calling goroutine.
+// Both functions may be nil.
+type Observer struct {
+	// Delta receives the pieces of each try. A try that failed may have sent
+	// some; those of the next start over.
+	Delta func(Delta)
+	// Failed receives every failed try, before the wait that follows it.
+	Failed func(FailedTry)
+}
+
+// FailedTry is one try that failed.
+type FailedTry struct {
+	Ref      Ref // of this try; the next provider call of the attempt is Ref.Call+1
+	Try      int // from 1
+	Err      *Error
+	Retrying bool          // another try follows, after Wait
+	Wait     time.Duration // 0 when Retrying is false
+}
+
+// Do makes the call req with client, again after failures that may pass, and
+// returns the first reply or the last failure. req.Ref.Call numbers the first
+// try and grows by one with each; the number of tries is the number of
+// failures observed, plus one for a reply.
+//
+// A wait that could not end before the context's deadline is not begun: the
+// provider's failure is returned then, since waiting would only turn it into a
+// timeout of the caller's. A context that is cancelled ends a wait at once, as
+// Cancelled with its cause.
+func (r Retry) Do(ctx context.Context, client Client, req Request, obs Observer) (Response, error) {
+	policy := r.Policy.orDefaults()
+	var waited time.Duration
+	for try := 1; ; try++ {
+		res, err := policy.try(ctx, client, req, obs.Delta)
+		if err == nil {
+			return res, nil
+		}
+		failed := FailedTry{Ref: req.Ref, Try: try, Err: asError(err)}
+		wait := policy.wait(failed.Err, try, chance(r.Seed, req.Ref))
+		if failed.Err.Retryable() && try < policy.MaxTries && waited+wait <= policy.MaxWait && outlives(ctx, wait) {
+			failed.Retrying, failed.Wait = true, wait
+		}
+		if obs.Failed != nil {
+			obs.Failed(failed)
+		}
+		if !failed.Retrying || r.sleep(ctx, wait) != nil {
+			return Response{}, lastWord(ctx, failed.Err, err)
+		}
+		waited += wait
+		req.Ref.Call++
+	}
+}
+
+// try makes the call once, within the policy's time for one.
+func (p Policy) try(ctx context.Context, client Client, req Request, onDelta func(Delta)) (Response, error) {
+	if p.TryTimeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, p.TryTimeout,
+			fmt.Errorf("no whole reply within %v: %w", p.TryTimeout, context.DeadlineExceeded))
+		defer stop()
+	}
+	return client.Complete(ctx, req, onDelta)
+}
+
+func (r Retry) sleep(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if d <= 0 {
+		return nil
+	}
+	if r.Sleep != nil {
+		return r.Sleep(ctx, d)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// outlives says whether ctx is alive and, as far as it knows, still will be
+// when wait has passed.
+func outlives(ctx context.Context, wait time.Duration) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	deadline, ok := ctx.Deadline()
+	return !ok || wait < time.Until(deadline)
+}
+
+// lastWord is what a call that is not tried again ends with: Cancelled when the
+// context was cancelled, else the failure itself. A deadline that passed says
+// less than the failure one was waiting to get over.
+func lastWord(ctx context.Context, failure *Error, err error) error {
+	if ended := FromContext(ctx, failure.Provider); ended != nil && ended.Code == Cancelled {
+		return ended
+	}
+	return err
+}
+
+// asError finds the *Error of a failed call. An adapter that returns none has
+// broken its contract; that is no reason to call again.
+func asError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &Error{Provider: "adapter", Code: MalformedResponse, Message: err.Error(), Err: err}
+}
+
+// chance is a number in [0,1) that seed and ref decide.
+func chance(seed int64, ref Ref) float64 {
+	h := fnv.New64a()
+	var word [8]byte
+	for _, n := range [...]int64{seed, int64(ref.Repetition), int64(ref.Attempt), int64(ref.Call), int64(len(ref.Agent))} {
+		binary.LittleEndian.PutUint64(word[:], uint64(n))
+		_, _ = h.Write(word[:]) // a hash never fails to write
+	}
+	_, _ = h.Write([]byte(ref.Agent))
+	_, _ = h.Write([]byte(ref.Case))
+	// FNV leaves its last bytes in the low bits; one round of splitmix64 moves
+	// them to where the float is taken from.
+	x := h.Sum64()
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	x ^= x >> 31
+	return float64(x>>11) / (1 << 53)
+}

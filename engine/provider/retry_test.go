@@ -1,0 +1,278 @@
+package provider_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentclash/agentclash/engine/provider"
+)
+
+// answers is a client that gives each call the next outcome, and the last to
+// all after it.
+type answers struct {
+	outcomes []error // nil: a reply
+	refs     []provider.Ref
+	onCall   func(ctx context.Context)
+}
+
+func (a *answers) Complete(ctx context.Context, req provider.Request, onDelta func(provider.Delta)) (provider.Response, error) {
+	a.refs = append(a.refs, req.Ref)
+	if a.onCall != nil {
+		a.onCall(ctx)
+	}
+	err := a.outcomes[min(len(a.refs), len(a.outcomes))-1]
+	if err != nil {
+		return provider.Response{}, err
+	}
+	if onDelta != nil {
+		onDelta(provider.Delta{Text: "fine"})
+	}
+	return provider.Response{Text: "fine"}, nil
+}
+
+func failing(code provider.Code) *provider.Error {
+	return &provider.Error{Provider: "p", Code: code, Message: "as asked"}
+}
+
+func after(d time.Duration) *provider.Error {
+	e := failing(provider.RateLimit)
+	e.RetryAfter = d
+	return e
+}
+
+// noSleep is a Retry whose waits take no time.
+func noSleep() provider.Retry {
+	return provider.Retry{Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
+}
+
+func TestRetryUntilItWorks(t *testing.T) {
+	t.Parallel()
+	c := &answers{outcomes: []error{failing(provider.RateLimit), failing(provider.Unavailable), nil}}
+	ref := provider.Ref{Agent: "a", Case: "c", Repetition: 1, Attempt: 1, Call: 5}
+	var failed []provider.FailedTry
+	var heard []provider.Delta
+	res, err := noSleep().Do(t.Context(), c, provider.Request{Ref: ref}, provider.Observer{
+		Delta:  func(d provider.Delta) { heard = append(heard, d) },
+		Failed: func(f provider.FailedTry) { failed = append(failed, f) },
+	})
+	if err != nil || res.Text != "fine" {
+		t.Fatalf("got %q, %v", res.Text, err)
+	}
+	var calls []int
+	for _, r := range c.refs {
+		calls = append(calls, r.Call)
+	}
+	if diff := cmp.Diff([]int{5, 6, 7}, calls); diff != "" {
+		t.Errorf("call numbers (-want +got):\n%s", diff)
+	}
+	if len(failed) != 2 || !failed[0].Retrying || failed[0].Try != 1 || failed[1].Try != 2 || failed[1].Ref.Call != 6 {
+		t.Errorf("got failures %+v", failed)
+	}
+	if failed[0].Err.Code != provider.RateLimit || failed[0].Wait < 1600*time.Millisecond {
+		t.Errorf("first failure: got %+v", failed[0])
+	}
+	if diff := cmp.Diff([]provider.Delta{{Text: "fine"}}, heard); diff != "" {
+		t.Errorf("deltas (-want +got):\n%s", diff)
+	}
+}
+
+func TestRetryOnlyWhatMayPass(t *testing.T) {
+	t.Parallel()
+	for _, code := range provider.Codes() {
+		c := &answers{outcomes: []error{fmt.Errorf("wrapped: %w", failing(code))}}
+		var last provider.FailedTry
+		_, err := noSleep().Do(t.Context(), c, provider.Request{}, provider.Observer{
+			Failed: func(f provider.FailedTry) { last = f }})
+		want := 1
+		if code == provider.RateLimit || code == provider.Timeout || code == provider.Unavailable {
+			want = 3
+		}
+		if len(c.refs) != want {
+			t.Errorf("%s: got %d tries, want %d", code, len(c.refs), want)
+		}
+		if provider.CodeOf(err) != code {
+			t.Errorf("%s: got %v, want the failure itself", code, err)
+		}
+		if last.Retrying || last.Wait != 0 || last.Try != want {
+			t.Errorf("%s: got %+v as the last failure", code, last)
+		}
+	}
+}
+
+func TestRetryForeignError(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("not in the taxonomy")
+	c := &answers{outcomes: []error{broken}}
+	_, err := noSleep().Do(t.Context(), c, provider.Request{}, provider.Observer{})
+	if len(c.refs) != 1 || !errors.Is(err, broken) {
+		t.Errorf("got %d tries and %v, want one and the error", len(c.refs), err)
+	}
+}
+
+// The waits of the published table, each within its spread.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	ms := time.Millisecond
+	for _, test := range []struct {
+		name     string
+		policy   provider.Policy
+		failures []error
+		from, to []time.Duration
+	}{
+		{"backoff doubles", provider.Policy{MaxTries: 4}, []error{failing(provider.Unavailable)},
+			[]time.Duration{200 * ms, 400 * ms, 800 * ms}, []time.Duration{300 * ms, 600 * ms, 1200 * ms}},
+		{"a rate limit waits 2 s at least", provider.Policy{}, []error{failing(provider.RateLimit)},
+			[]time.Duration{1600 * ms, 1600 * ms}, []time.Duration{2400 * ms, 2400 * ms}},
+		{"backoff above that counts", provider.Policy{Backoff: 4 * time.Second}, []error{failing(provider.RateLimit)},
+			[]time.Duration{3200 * ms, 6400 * ms}, []time.Duration{4800 * ms, 9600 * ms}},
+		{"retry-after and a second, never less", provider.Policy{}, []error{after(20 * time.Second)},
+			[]time.Duration{21 * time.Second, 21 * time.Second}, []time.Duration{25200 * ms, 25200 * ms}},
+		{"backoff has a ceiling", provider.Policy{MaxTries: 6, Backoff: time.Second, MaxBackoff: 3 * time.Second}, []error{failing(provider.Timeout)},
+			[]time.Duration{800 * ms, 1600 * ms, 2400 * ms, 2400 * ms, 2400 * ms}, []time.Duration{1200 * ms, 2400 * ms, 3600 * ms, 3600 * ms, 3600 * ms}},
+	} {
+		for seed := range int64(20) {
+			waits := waitsOf(t, provider.Retry{Policy: test.policy, Seed: seed}, test.failures)
+			if len(waits) != len(test.from) {
+				t.Errorf("%s: got %d waits, want %d", test.name, len(waits), len(test.from))
+				continue
+			}
+			for i, w := range waits {
+				if w < test.from[i] || w >= test.to[i] {
+					t.Errorf("%s: wait %d is %v, want within [%v, %v)", test.name, i+1, w, test.from[i], test.to[i])
+				}
+			}
+		}
+	}
+}
+
+func waitsOf(t *testing.T, r provider.Retry, failures []error) []time.Duration {
+	t.Helper()
+	var waits []time.Duration
+	r.Sleep = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
+	req := provider.Request{Ref: provider.Ref{Agent: "a", Case: "c", Repetition: 1, Attempt: 1}}
+	if _, err := r.Do(t.Context(), &answers{outcomes: failures}, req, provider.Observer{}); err == nil {
+		t.Fatal("the call did not fail")
+	}
+	return waits
+}
+
+func TestWaitsAreTheSeeds(t *testing.T) {
+	t.Parallel()
+	failures := []error{failing(provider.Unavailable)}
+	one := waitsOf(t, provider.Retry{Seed: 7}, failures)
+	if diff := cmp.Diff(one, waitsOf(t, provider.Retry{Seed: 7}, failures)); diff != "" {
+		t.Errorf("the same seed waits otherwise (-first +second):\n%s", diff)
+	}
+	if slices.Equal(one, waitsOf(t, provider.Retry{Seed: 8}, failures)) {
+		t.Errorf("another seed waits the same: %v", one)
+	}
+	if one[0]*2 == one[1] {
+		t.Errorf("both tries drew the same chance: %v", one)
+	}
+}
+
+// A scripted failure waits just as long as it says, so that a demo does not
+// dawdle and a replay is the same each time.
+func TestRecordedWaits(t *testing.T) {
+	t.Parallel()
+	says := after(50 * time.Millisecond)
+	says.FromRecording = true
+	silent := failing(provider.RateLimit)
+	silent.FromRecording = true
+	if diff := cmp.Diff([]time.Duration{50 * time.Millisecond}, waitsOf(t, provider.Retry{}, []error{says, silent})); diff != "" {
+		t.Errorf("waits (-want +got):\n%s", diff)
+	}
+}
+
+func TestMaxWait(t *testing.T) {
+	t.Parallel()
+	// 21 s and 21 s at least: the second would pass the budget.
+	r := provider.Retry{Policy: provider.Policy{MaxTries: 10, MaxWait: 40 * time.Second}}
+	if waits := waitsOf(t, r, []error{after(20 * time.Second)}); len(waits) != 1 {
+		t.Errorf("got waits %v, want one within 40s", waits)
+	}
+	if waits := waitsOf(t, provider.Retry{}, []error{after(time.Hour)}); len(waits) != 0 {
+		t.Errorf("got waits %v, want to fail at once", waits)
+	}
+}
+
+// Waiting beyond the caller's deadline would make a timeout of the caller's out
+// of a failure of the provider's.
+func TestNoWaitPastTheDeadline(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	var last provider.FailedTry
+	start := time.Now()
+	_, err := provider.Retry{}.Do(ctx, &answers{outcomes: []error{after(time.Minute)}}, provider.Request{},
+		provider.Observer{Failed: func(f provider.FailedTry) { last = f }})
+	if provider.CodeOf(err) != provider.RateLimit || last.Retrying {
+		t.Errorf("got %v (%+v), want the rate limit, not retried", err, last)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
+var errUserStopped = errors.New("stopped by the user")
+
+func TestCancelledWhileWaiting(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	c := &answers{outcomes: []error{after(time.Minute)}}
+	start := time.Now()
+	_, err := provider.Retry{}.Do(ctx, c, provider.Request{}, provider.Observer{
+		Failed: func(provider.FailedTry) { time.AfterFunc(5*time.Millisecond, func() { cancel(errUserStopped) }) }})
+	if provider.CodeOf(err) != provider.Cancelled || !errors.Is(err, errUserStopped) || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want cancelled with its cause", err)
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("took %v", took)
+	}
+	if len(c.refs) != 1 {
+		t.Errorf("got %d tries, want 1", len(c.refs))
+	}
+}
+
+func TestCancelledDuringATry(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	c := &answers{outcomes: []error{failing(provider.Unavailable)}, onCall: func(context.Context) { cancel(errUserStopped) }}
+	_, err := noSleep().Do(ctx, c, provider.Request{}, provider.Observer{})
+	if provider.CodeOf(err) != provider.Cancelled || !errors.Is(err, errUserStopped) {
+		t.Errorf("got %v, want cancelled with its cause", err)
+	}
+	if len(c.refs) != 1 {
+		t.Errorf("got %d tries, want 1", len(c.refs))
+	}
+}
+
+func TestTryTimeout(t *testing.T) {
+	t.Parallel()
+	r := noSleep()
+	r.Policy = provider.Policy{TryTimeout: 5 * time.Millisecond}
+	tries := 0
+	_, err := r.Do(t.Context(), clientFunc(func(ctx context.Context) error {
+		tries++
+		<-ctx.Done()
+		return provider.FromContext(ctx, "p")
+	}), provider.Request{}, provider.Observer{})
+	if provider.CodeOf(err) != provider.Timeout || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want a timeout", err)
+	}
+	if tries != 3 {
+		t.Errorf("got %d tries, want each to have its own time", tries)
+	}
+}
+
+type clientFunc func(ctx context.Context) error
+
+func (f clientFunc) Complete(ctx context.Context, _ provider.Request, _ func(provider.Delta)) (provider.Response, error) {
+	return provider.Response{}, f(ctx)
+}

@@ -1,0 +1,256 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/scoring"
+)
+
+// Deps is what a run is made with.
+type Deps struct {
+	// Sink receives every fact; its error ends the run.
+	Sink event.Sink
+	// Clients holds one client for each run agent, by lane.
+	Clients []provider.Client
+	// Boxes opens sandboxes; nil when the mode needs none.
+	Boxes sandbox.Provider
+	// Secrets are values that must not appear in any fact.
+	Secrets []string
+	Now     func() time.Time
+	// Sleep waits between the tries of a call; nil waits for real.
+	Sleep func(context.Context, time.Duration) error
+}
+
+// run is one execution of a plan.
+type run struct {
+	plan       *Plan
+	deps       Deps
+	mode       mode
+	redact     *redactor
+	graderTime time.Duration // what the code_execution commands may take together
+	lanes      []*lane
+	seq        atomic.Int64 // of the run's own events
+}
+
+// lane is one run agent's part of a run.
+type lane struct {
+	mu      sync.Mutex
+	total   *scoring.Aggregator
+	invalid []scoring.Trial // that nothing replaced
+	halted  atomic.Pointer[ending]
+}
+
+// Run executes the plan's trials, at most Options.Concurrency at once, and
+// says how the run ended. Ending ctx with ErrInterrupted or ErrCancelled as
+// its cause stops new trials and ends the running ones. The error is non-nil
+// only when facts could not be recorded: then the run is not what the store
+// says, and the store says it is unfinished.
+func Run(ctx context.Context, plan *Plan, deps Deps) (Result, error) {
+	r, err := newRun(plan, deps)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := r.emit(ctx, event.RunStarted, plan.start()); err != nil {
+		return Result{}, err
+	}
+	err = r.trials(ctx)
+	if err != nil && !errors.Is(err, context.Cause(ctx)) {
+		return Result{}, err
+	}
+	result := r.result(context.Cause(ctx))
+	return result, r.emit(ctx, event.RunFinished, event.RunEnd{Status: result.Status, Reason: result.Reason})
+}
+
+func newRun(plan *Plan, deps Deps) (*run, error) {
+	m, err := newMode(plan.pack)
+	if err != nil {
+		return nil, err
+	}
+	if m.tools != nil && deps.Boxes == nil {
+		return nil, fmt.Errorf("run %s: %w", plan.Name, sandbox.ErrUnavailable)
+	}
+	r := &run{plan: plan, deps: deps, mode: m, redact: newRedactor(deps.Secrets)}
+	for _, g := range plan.scorer.Graders() {
+		r.graderTime += defaultGraderTime
+		if g.Config.TimeoutMS != nil {
+			r.graderTime += time.Duration(*g.Config.TimeoutMS) * time.Millisecond
+		}
+	}
+	for i := range plan.Agents {
+		l := &lane{total: scoring.NewAggregator(plan.spec, plan.Options.MinPassRate)}
+		for _, t := range plan.prior(i) {
+			l.add(t, true)
+		}
+		r.lanes = append(r.lanes, l)
+	}
+	return r, nil
+}
+
+// trials runs them all. One goroutine a running trial, no more.
+func (r *run) trials(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(r.plan.Options.Concurrency, 1))
+	for _, t := range r.plan.Trials {
+		if ctx.Err() != nil {
+			break
+		}
+		if r.lanes[t.Agent].halted.Load() != nil {
+			continue
+		}
+		g.Go(func() error { return r.trial(ctx, t) })
+	}
+	return g.Wait()
+}
+
+// trial makes attempts until one counts or the retries are used up.
+func (r *run) trial(ctx context.Context, t Trial) error {
+	l := r.lanes[t.Agent]
+	defer r.forget(t)
+	calls := 0
+	for number := t.Attempt; ; number++ {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if l.halted.Load() != nil {
+			return nil // another trial found out that this run agent cannot work
+		}
+		a, err := r.attempt(ctx, t, number)
+		if err != nil {
+			return err
+		}
+		a.calls = calls
+		result, f, err := a.do(ctx)
+		if err != nil {
+			return err
+		}
+		if f == faultHalt {
+			return context.Cause(ctx)
+		}
+		calls = a.calls
+		last := f != faultInfra || number-t.Attempt >= r.plan.Options.RetryInvalid
+		l.add(result, last)
+		if f == faultFatal {
+			l.halted.CompareAndSwap(nil, &ending{code: result.Code, err: errors.New(result.Reason)})
+		}
+		if last {
+			return nil
+		}
+	}
+}
+
+func (r *run) attempt(ctx context.Context, t Trial, number int) (*attempt, error) {
+	agent := r.plan.Agents[t.Agent]
+	kase, err := r.plan.kase(t.CaseKey)
+	if err != nil {
+		return nil, err
+	}
+	client := r.deps.Clients[t.Agent]
+	return &attempt{
+		run: r, trial: t, number: number, agent: agent, deployment: agent.Deployment, kase: kase,
+		limits: resolveLimits(r.plan.spec, kase, agent.Deployment), client: client,
+		log: &eventLog{
+			ctx: context.WithoutCancel(ctx), sink: r.deps.Sink, redact: r.redact, source: r.mode.source,
+			clock: newClock(r.deps.Now, agent.Deployment.Provider == provider.Scripted),
+			fold:  event.NewFold(r.plan.pack.ScoringCase(kase)),
+			base: event.Event{
+				SchemaVersion: event.SchemaVersion, RunID: r.plan.RunID, RunAgentID: agent.ID,
+				TrialID: t.ID, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: number,
+			},
+		},
+	}, nil
+}
+
+// retry is how model calls are retried: by the plan's seed, so that the same
+// run waits the same times.
+func (r *run) retry(step time.Duration) provider.Retry {
+	return provider.Retry{Policy: provider.Policy{TryTimeout: step}, Seed: r.plan.Options.Seed, Sleep: r.deps.Sleep}
+}
+
+// forget lets a scripted client drop what it keeps for a trial.
+func (r *run) forget(t Trial) {
+	if f, ok := r.deps.Clients[t.Agent].(provider.Forgetter); ok {
+		f.Forget(provider.Ref{Agent: r.plan.Agents[t.Agent].Label, Case: t.CaseKey, Repetition: t.Repetition})
+	}
+}
+
+func (r *run) emit(ctx context.Context, typ event.Type, payload any) error {
+	raw, err := json.Marshal(payload)
+	if err != nil {
+		return err
+	}
+	seq := r.seq.Add(1)
+	return r.deps.Sink.Emit(context.WithoutCancel(ctx), event.Event{
+		ID: event.NewRunID(r.plan.RunID, seq), SchemaVersion: event.SchemaVersion, RunID: r.plan.RunID, Sequence: seq,
+		Type: typ, Source: event.SourceRun, OccurredAt: r.deps.Now().UTC(), Payload: r.redact.apply(raw),
+	})
+}
+
+// add counts an attempt; last says that no other of the same trial follows.
+func (l *lane) add(t scoring.Trial, last bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.total.Add(t)
+	if last && t.Outcome == scoring.OutcomeInvalid {
+		t.Scorecard, t.FinalOutput = nil, nil
+		l.invalid = append(l.invalid, t)
+	}
+}
+
+// cause is the one code that explains every invalid trial, and the last
+// reason; "" when there are several.
+func (l *lane) cause() (code, reason string) {
+	for i, t := range l.invalid {
+		if i > 0 && t.Code != code {
+			return "", t.Reason
+		}
+		code, reason = t.Code, t.Reason
+	}
+	return code, reason
+}
+
+// result says how the run ended: cause is what its context was ended with, or
+// nil.
+func (r *run) result(cause error) Result {
+	res := Result{Status: "completed"}
+	switch {
+	case errors.Is(cause, ErrCancelled):
+		res.Status, res.Reason = "cancelled", cause.Error()
+	case cause != nil:
+		res.Status, res.Reason = "interrupted", cause.Error()
+	}
+	for i, l := range r.lanes {
+		agent := r.laneResult(r.plan.Agents[i], l, res.Status)
+		res.Agents = append(res.Agents, agent)
+		if agent.Status == "failed" && res.Status == "completed" {
+			res.Status, res.Reason = "failed", agent.Label+": "+agent.Reason
+		}
+	}
+	return res
+}
+
+func (r *run) laneResult(agent RunAgent, l *lane, runStatus string) AgentResult {
+	res := AgentResult{RunAgentID: agent.ID, Label: agent.Label, Status: "completed", Scorecard: l.total.Scorecard(), Invalid: l.invalid}
+	if halted := l.halted.Load(); halted != nil {
+		res.Status, res.Cause, res.Reason = "failed", halted.code, halted.err.Error()
+		return res
+	}
+	switch {
+	case runStatus != "completed" && runStatus != "failed":
+		res.Status = runStatus
+	case res.Scorecard.PassedTrials+res.Scorecard.FailedTrials == 0:
+		code, reason := l.cause()
+		res.Status, res.Cause, res.Reason = "failed", code, "no trial could be judged: "+reason
+	}
+	return res
+}

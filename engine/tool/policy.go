@@ -1,0 +1,68 @@
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Policy is what a pack permits: the keys of `version.tool_policy` and `tools`
+// that decide which tools an agent sees.
+type Policy struct {
+	Kinds      []string // allowed_tool_kinds; empty permits every kind
+	AllowShell bool     // allow_shell unlocks exec
+	Allowed    []string // tools.allowed; empty permits every tool
+	Denied     []string // tools.denied; submit cannot be denied
+}
+
+// ParsePolicy reads a pack's tool_policy and tools blocks, which the pack room
+// has checked.
+func ParsePolicy(toolPolicy, tools map[string]any) (Policy, error) {
+	var p struct {
+		Kinds      []string `json:"allowed_tool_kinds"`
+		AllowShell bool     `json:"allow_shell"`
+	}
+	if err := convert(toolPolicy, &p); err != nil {
+		return Policy{}, fmt.Errorf("read version.tool_policy: %w", err)
+	}
+	var t struct {
+		Allowed []string `json:"allowed"`
+		Denied  []string `json:"denied"`
+	}
+	if err := convert(tools, &t); err != nil {
+		return Policy{}, fmt.Errorf("read tools: %w", err)
+	}
+	for i, k := range p.Kinds {
+		p.Kinds[i] = strings.ToLower(strings.TrimSpace(k))
+	}
+	return Policy{Kinds: p.Kinds, AllowShell: p.AllowShell, Allowed: t.Allowed, Denied: t.Denied}, nil
+}
+
+func convert(m map[string]any, to any) error {
+	if m == nil {
+		return nil
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, to)
+}
+
+// permits says whether the policy shows a tool of this name and kind.
+func (p Policy) permits(name, kind string, shell bool) bool {
+	if name == Submit {
+		return true
+	}
+	if shell && !p.AllowShell {
+		return false
+	}
+	if kind != "" && len(p.Kinds) > 0 && !slices.Contains(p.Kinds, kind) {
+		return false
+	}
+	if len(p.Allowed) > 0 && !slices.Contains(p.Allowed, name) {
+		return false
+	}
+	return !slices.Contains(p.Denied, name)
+}

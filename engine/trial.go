@@ -1,0 +1,206 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/scoring"
+)
+
+// attempt is one try at a trial: its conversation, its box, its counters.
+type attempt struct {
+	run        *run
+	trial      Trial
+	number     int // from 1
+	agent      RunAgent
+	deployment Deployment
+	kase       pack.Case
+	limits     limits
+	client     provider.Client
+	log        *eventLog
+	box        sandbox.Session // nil when the mode needs none
+
+	startedAt  time.Time // of the agent's part; staging is not counted
+	steps      int
+	toolCalls  int
+	calls      int // provider calls, retries included
+	spent      spending
+	failing    *provider.Error // the last try, when it failed
+	firstPiece *event.TextDelta
+}
+
+// do takes an attempt from an empty box to a scored result. The result's
+// outcome is empty when the run ended under it: such a trial is unfinished.
+// The error is non-nil only when facts could not be recorded.
+func (a *attempt) do(ctx context.Context) (scoring.Trial, fault, error) {
+	a.log.emitAs(event.SourceRun, event.TrialQueued, event.Queue{Attempt: a.number})
+	end := a.prepare(ctx)
+	if a.box != nil {
+		defer a.closeBox(ctx)
+	}
+	if end.fault == faultNone {
+		end = a.work(ctx)
+	}
+	if a.log.err != nil || end.fault == faultHalt {
+		return scoring.Trial{}, faultHalt, a.log.err
+	}
+	result := a.result(end)
+	a.log.emitAs(event.SourceRun, event.TrialDone, event.TrialEnd{Trial: result, WillRetry: a.retries(end)})
+	return result, end.fault, a.log.err
+}
+
+// retries says whether another attempt follows this one.
+func (a *attempt) retries(end ending) bool {
+	return end.fault == faultInfra && a.number-a.trial.Attempt < a.run.plan.Options.RetryInvalid
+}
+
+// prepare opens the box and stages what the agent starts from.
+func (a *attempt) prepare(ctx context.Context) ending {
+	if a.run.mode.tools == nil {
+		return ending{}
+	}
+	if end, over := halted(ctx); over {
+		return end
+	}
+	box, err := a.run.deps.Boxes.Open(ctx, a.spec())
+	if err != nil {
+		return byBox(ctx, phaseOpen, fmt.Errorf("open a sandbox: %w", err))
+	}
+	a.box = box
+	for _, f := range a.run.plan.pack.WorkspaceFiles(a.kase) {
+		if err := box.WriteFile(ctx, f.Path, f.Data); err != nil {
+			return a.staging(ctx, f.Path, err)
+		}
+	}
+	return ending{}
+}
+
+func (a *attempt) staging(ctx context.Context, path string, err error) ending {
+	err = fmt.Errorf("stage %s: %w", path, err)
+	if errors.Is(err, sandbox.ErrNoSpace) || errors.Is(err, sandbox.ErrOutside) {
+		return ending{fault: faultPack, stop: stopSandbox, code: "pack_error", phase: phaseStage, err: err}
+	}
+	return byBox(ctx, phaseStage, err)
+}
+
+func (a *attempt) spec() sandbox.Spec {
+	s := sandbox.Spec{
+		Labels: sandbox.Labels{RunID: a.run.plan.RunID, TrialID: a.trial.ID, Agent: a.agent.Label, Case: a.trial.CaseKey},
+		Limits: sandbox.DefaultLimits(),
+		// graders come after the agent's own time
+		Lifetime: a.limits.trial + a.run.graderTime + 5*time.Minute,
+	}
+	if box := a.run.plan.pack.Version.Sandbox; box != nil {
+		s.Env = box.EnvVars
+	}
+	return s
+}
+
+// work runs the agent, then what judges it.
+func (a *attempt) work(ctx context.Context) ending {
+	a.startedAt = a.log.clock.Now()
+	start := event.TrialStart{
+		DeploymentType: "native", ExecutionTarget: "none", TraceMode: "full",
+		StartedAt: a.startedAt.Format(time.RFC3339Nano), ExecutionMode: a.run.plan.Mode,
+	}
+	if a.box != nil {
+		start.ExecutionTarget, start.SandboxID = a.run.plan.Sandbox.Kind, a.box.ID()
+	}
+	a.log.emit(event.Started, start)
+	agentCtx, stop := context.WithTimeoutCause(ctx, a.limits.trial, errTrialTimeout)
+	end := a.loop(agentCtx)
+	stop()
+	if end.fault == faultHalt {
+		return end
+	}
+	a.ended(end)
+	if end.fault != faultNone && end.fault != faultAgent {
+		return end
+	}
+	if verified := a.verify(ctx, end); verified.fault != faultNone {
+		return verified
+	}
+	return end
+}
+
+// ended states how the agent's part ended.
+func (a *attempt) ended(end ending) {
+	if end.answer != nil {
+		source := "model"
+		if a.run.mode.tools != nil {
+			source = "submit"
+		}
+		a.log.emit(event.OutputFinal, event.Output{FinalOutput: *end.answer, Source: source})
+	}
+	if end.fault == faultNone {
+		ev := a.log.fold.Evidence()
+		a.log.emit(event.Completed, event.End{
+			FinalOutput: *end.answer, StopReason: end.stop, StepCount: a.steps, ToolCallCount: a.toolCalls,
+			InputTokens: ev.InputTokens, OutputTokens: ev.OutputTokens, TotalTokens: ev.TotalTokens,
+		})
+		return
+	}
+	f := event.Failure{
+		Error: end.err.Error(), StepIndex: a.steps, StopReason: end.stop, Phase: end.phase,
+		AgentFault: end.fault == faultAgent, ToolCallCount: a.toolCalls,
+	}
+	if end.call != nil {
+		c := callError(a.deployment, end.call)
+		f.ProviderFailure = &c
+	}
+	a.log.emit(event.Failed, f)
+}
+
+// lost ends a trial whose box failed under the agent, and states it.
+func (a *attempt) lost(ctx context.Context, err error) ending {
+	end := byBox(ctx, phaseAgent, err)
+	var box *sandbox.BoxError
+	if end.fault != faultHalt && errors.As(err, &box) {
+		a.log.emit(event.SandboxLost, event.Lost{Kind: string(box.Kind), Limit: box.Limit, Detail: box.Detail})
+	}
+	return end
+}
+
+// closeBox removes the box. A box that cannot be removed now is the provider's
+// to remove later: it keeps account of what it opened.
+func (a *attempt) closeBox(ctx context.Context) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer stop()
+	_ = a.box.Close(ctx)
+}
+
+// result scores the attempt and decides its outcome.
+func (a *attempt) result(end ending) scoring.Trial {
+	t := scoring.Trial{
+		TrialID: a.trial.ID, CaseKey: a.trial.CaseKey, Repetition: a.trial.Repetition, Attempt: a.number,
+		StopReason: end.stop,
+	}
+	if end.err != nil {
+		t.Reason = clipText(a.run.redact.text(end.err.Error()), maxReason)
+	}
+	ev := a.log.fold.Evidence()
+	a.run.plan.scorer.Measure(&t, ev)
+	switch end.fault {
+	case faultNone, faultAgent:
+		a.score(&t, end, ev)
+	default:
+		t.Outcome, t.Code, t.Phase = scoring.OutcomeInvalid, end.code, end.phase
+	}
+	return t
+}
+
+func (a *attempt) score(t *scoring.Trial, end ending, ev scoring.Evidence) {
+	a.log.emitAs(event.SourceScoring, event.ScoringStart, event.ScoringStarted{EvaluationSpecID: a.run.plan.SpecDigest})
+	card := a.run.plan.scorer.Score(ev)
+	a.run.plan.scorer.Decide(t, card, end.code)
+	a.log.emitAs(event.SourceScoring, event.ScoringDone, event.ScoringEnd{
+		EvaluationSpecID: a.run.plan.SpecDigest, Status: card.Status, Validity: card.Validity,
+		OverallScore: card.OverallScore, Passed: card.Passed,
+	})
+}

@@ -1,0 +1,167 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/scoring"
+)
+
+// What captures may take (scoring.md 4.2).
+const (
+	maxCaptureBytes   = 1 << 20  // of one file, unless its check says less or more
+	maxCapturesBytes  = 10 << 20 // of one trial
+	maxListedEntries  = 10000
+	defaultGraderTime = 30 * time.Second
+	maxGraderOutput   = 64 << 10 // head and tail of each stream
+)
+
+// verify collects what the agent left: it stops every process of the agent,
+// stages the graders' own files, runs the code_execution commands, then takes
+// the captures. A trial the agent already failed is verified as well, for the
+// record and for its dimensions.
+func (a *attempt) verify(ctx context.Context, agentEnd ending) ending {
+	if a.box == nil {
+		return ending{}
+	}
+	if err := a.box.Quiesce(ctx); err != nil {
+		return a.verifyFailed(ctx, agentEnd, fmt.Errorf("stop the agent's processes: %w", err))
+	}
+	for _, f := range a.run.plan.pack.GraderFiles(a.kase) {
+		if err := a.box.WriteFile(ctx, f.Path, f.Data); err != nil {
+			return a.verifyFailed(ctx, agentEnd, fmt.Errorf("stage %s for the graders: %w", f.Path, err))
+		}
+	}
+	for _, g := range a.run.plan.scorer.Graders() {
+		if err := a.grade(ctx, g); err != nil {
+			return a.verifyFailed(ctx, agentEnd, fmt.Errorf("run the tests of %q: %w", g.Key, err))
+		}
+	}
+	if err := a.capture(ctx); err != nil {
+		return a.verifyFailed(ctx, agentEnd, err)
+	}
+	return ending{}
+}
+
+// verifyFailed: a box that the agent had already broken stays the agent's
+// failure; one that fails now is judged by its own error.
+func (a *attempt) verifyFailed(ctx context.Context, agentEnd ending, err error) ending {
+	if agentEnd.fault == faultAgent {
+		return ending{}
+	}
+	end := byBox(ctx, phaseVerify, err)
+	if end.fault == faultAgent && errors.Is(err, errTrialTimeout) {
+		return ending{}
+	}
+	return end
+}
+
+// grade runs one code_execution command. What the command does, failing to
+// start included, is evidence; only a broken box is an error.
+func (a *attempt) grade(ctx context.Context, g scoring.Grader) error {
+	timeout := defaultGraderTime
+	if g.Config.TimeoutMS != nil {
+		timeout = time.Duration(*g.Config.TimeoutMS) * time.Millisecond
+	}
+	command := a.kase.Render(g.Config.TestCommand)
+	run := scoring.CodeRun{
+		ValidatorKey: g.Key, Target: g.Target, TargetPath: g.Check.Path, TestCommand: command,
+		TimeoutMS: timeout.Milliseconds(),
+	}
+	res, err := a.box.Exec(ctx, sandbox.Command{
+		Argv: []string{"sh", "-lc", command}, Dir: graderDir(g.Check.Path), Timeout: timeout,
+		HeadBytes: maxGraderOutput, TailBytes: maxGraderOutput,
+	})
+	if err != nil {
+		return err
+	}
+	run.Stdout, run.Stderr = validText(res.Stdout.Text), validText(res.Stderr.Text)
+	run.TimedOut = res.TimedOut
+	if res.StartError != "" {
+		run.ExecutionError = res.StartError
+	} else if !res.TimedOut {
+		run.ExitCode = &res.ExitCode
+	}
+	a.log.emitAs(event.SourceGrader, event.CodeExecuted, run)
+	// what the tests left running must not touch what is captured next
+	return a.box.Quiesce(ctx)
+}
+
+// graderDir is where a test command runs: the captured file's directory, and
+// the workspace's root for everything in the workspace (scoring.md 4.3).
+func graderDir(target string) string {
+	dir := path.Dir(target)
+	if dir == "." || dir == "/" || strings.HasPrefix(dir, sandbox.Workspace) {
+		return sandbox.Workspace
+	}
+	return dir
+}
+
+// capture takes the post_execution_checks in declared order.
+func (a *attempt) capture(ctx context.Context) error {
+	left := int64(maxCapturesBytes)
+	for _, c := range a.run.plan.spec.PostExecutionChecks {
+		var err error
+		if c.Type == scoring.DirectoryListing {
+			err = a.listDirectory(ctx, c)
+		} else {
+			left, err = a.captureFile(ctx, c, left)
+		}
+		if err != nil {
+			return fmt.Errorf("capture %q: %w", c.Key, err)
+		}
+	}
+	return nil
+}
+
+// captureFile takes one file. Each file is charged with its full size, so that
+// a few huge ones cannot crowd a store.
+func (a *attempt) captureFile(ctx context.Context, c scoring.PostExecutionCheck, left int64) (int64, error) {
+	limit := c.MaxSizeBytes
+	if limit == 0 {
+		limit = maxCaptureBytes
+	}
+	limit = max(min(limit, left), 0)
+	captured := scoring.CapturedFile{Key: c.Key, Path: c.Path}
+	f, err := a.box.ReadFile(ctx, c.Path, limit)
+	switch {
+	case missing(err):
+	case err != nil:
+		return left, err
+	default:
+		captured.Exists, captured.Size = true, f.Size
+		captured.Content = validText(string(f.Data))
+		captured.Truncated = int64(len(f.Data)) < f.Size
+		left -= f.Size
+	}
+	a.log.emitAs(event.SourceGrader, event.FileCaptured, captured)
+	return left, nil
+}
+
+func (a *attempt) listDirectory(ctx context.Context, c scoring.PostExecutionCheck) error {
+	listed := scoring.CapturedDirectory{Key: c.Key, Path: c.Path, Entries: []scoring.DirectoryEntry{}}
+	l, err := a.box.List(ctx, c.Path, c.Recursive, maxListedEntries)
+	if err != nil && !missing(err) {
+		return err
+	}
+	listed.Exists, listed.Truncated = err == nil, l.Truncated
+	for _, e := range l.Entries {
+		listed.Entries = append(listed.Entries, scoring.DirectoryEntry{Path: e.Path, Size: e.Size, IsDir: e.Dir})
+	}
+	a.log.emitAs(event.SourceGrader, event.DirListed, listed)
+	return nil
+}
+
+// missing says that there is no such file for a grader: the agent did not make
+// it, or made something else in its place.
+func missing(err error) bool {
+	return errors.Is(err, sandbox.ErrNotFound) || errors.Is(err, sandbox.ErrNotRegular) || errors.Is(err, sandbox.ErrOutside)
+}
+
+func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -1,0 +1,148 @@
+package main_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/agentclash/agentclash/"
+
+// layers is the architecture: each room and the rooms it may import. A room
+// that ends in /... stands for itself and everything below it.
+var layers = map[string][]string{
+	".":                                 {"cmd"},
+	"scoring":                           {},
+	"scoring/compare":                   {"scoring"},
+	"pack/template":                     {},
+	"pack":                              {"scoring", "pack/template"},
+	"sandbox":                           {},
+	"sandbox/guest":                     {},
+	"sandbox/docker":                    {"sandbox", "sandbox/guest"},
+	"sandbox/scratch":                   {"sandbox"},
+	"sandbox/sandboxtest":               {"sandbox"},
+	"engine/provider":                   {},
+	"engine/provider/openai":            {"engine/provider"},
+	"engine/provider/scripted":          {"engine/provider"},
+	"engine/provider/providertest":      {"engine/provider"},
+	"engine/provider/openai/openaitest": {},
+	"engine/event":                      {"scoring", "engine/provider"},
+	"engine/tool":                       {"sandbox", "engine/provider", "pack/template"},
+	"engine":                            {"pack", "scoring", "sandbox", "engine/event", "engine/provider", "engine/tool"},
+	"store":                             {"engine", "engine/event", "scoring"},
+	"cmd/view":                          {"engine/event", "scoring", "scoring/compare"},
+	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view"},
+	"cmd":                               {"..."},
+	"bench":                             {"..."},
+}
+
+// only says which modules are fenced into which rooms.
+var only = map[string][]string{
+	"github.com/docker/docker":           {"sandbox/docker"},
+	"github.com/openai/openai-go":        {"engine/provider/openai"},
+	"modernc.org/sqlite":                 {"store"},
+	"github.com/charmbracelet/bubbletea": {"cmd/tui", "cmd"},
+	"github.com/spf13/cobra":             {"cmd"},
+	"gopkg.in/yaml.v3":                   {"pack", "engine/provider/scripted", "cmd"},
+}
+
+// pure rooms may not reach the machine.
+var pure = map[string][]string{
+	"scoring":         {"os", "net", "net/http", "os/exec", "database/sql"},
+	"scoring/compare": {"os", "net", "net/http", "os/exec", "database/sql"},
+	"engine/event":    {"os", "net", "net/http", "os/exec", "database/sql"},
+	"cmd/view":        {"os", "net", "net/http", "os/exec", "database/sql"},
+}
+
+// TestLayers reads the imports of every file that is built into the product.
+func TestLayers(t *testing.T) {
+	seen := map[string]bool{}
+	walkGo(t, func(room, file string, imports []string) {
+		seen[room] = true
+		allowed, known := layers[room]
+		if !known {
+			t.Errorf("%s: room %q is not on the floor plan: add it to layers, with what it may import", file, room)
+			return
+		}
+		for _, imp := range imports {
+			if dep, ours := strings.CutPrefix(imp, module); ours && !slices.Contains(allowed, dep) && !slices.Contains(allowed, "...") {
+				t.Errorf("%s: %s must not import %s", file, room, dep)
+			}
+			for fenced, rooms := range only {
+				if (imp == fenced || strings.HasPrefix(imp, fenced+"/")) && !slices.Contains(rooms, room) {
+					t.Errorf("%s: only %v may import %s, %s may not", file, rooms, fenced, room)
+				}
+			}
+			if slices.Contains(pure[room], imp) {
+				t.Errorf("%s: %s is pure and must not import %s", file, room, imp)
+			}
+		}
+	})
+	for room := range layers {
+		if room != "bench" && !seen[room] {
+			t.Errorf("layers names room %q, which has no Go file", room)
+		}
+	}
+}
+
+// TestDoorPlates wants a doc.go in every room.
+func TestDoorPlates(t *testing.T) {
+	has := map[string]bool{}
+	rooms := map[string]bool{}
+	walkGo(t, func(room, file string, _ []string) {
+		rooms[room] = true
+		if path.Base(file) == "doc.go" {
+			has[room] = true
+		}
+	})
+	for room := range rooms {
+		if room != "." && !has[room] {
+			t.Errorf("room %s has no doc.go that says what is decided there", room)
+		}
+	}
+}
+
+// walkGo calls f for each Go file of the product that is no test, with its
+// room and its imports. Seeing none is a failure.
+func walkGo(t *testing.T, f func(room, file string, imports []string)) {
+	t.Helper()
+	files := 0
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && p != "." || d.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+			return nil
+		}
+		files++
+		src, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		var imports []string
+		for _, i := range src.Imports {
+			imp, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			imports = append(imports, imp)
+		}
+		f(filepath.ToSlash(filepath.Dir(p)), filepath.ToSlash(p), imports)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files < 20 {
+		t.Fatalf("found %d Go files, which cannot be all", files)
+	}
+}

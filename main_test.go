@@ -1,0 +1,136 @@
+package main_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/agentclash/agentclash/cmd"
+)
+
+var update = flag.Bool("update", false, "rewrite what the scripts expect")
+
+// TestMain makes the test binary able to be agentclash, so that the scripts
+// run the real program.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"agentclash": func() { os.Exit(cmd.Main(cmd.System(), os.Args[1:])) },
+	})
+}
+
+func TestScript(t *testing.T) {
+	docker := dockerAnswers(t)
+	guest := ""
+	if docker {
+		guest = buildGuest(t)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: *update,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("AGENTCLASH_HOME", filepath.Join(e.WorkDir, ".home"))
+			e.Setenv("AGENTCLASH_SECRET_STORE", "file")
+			e.Setenv("AGENTCLASH_GUEST", guest)
+			e.Setenv("TESTDATA", mustAbs(t, "testdata"))
+			e.Setenv("EXAMPLES", mustAbs(t, "examples"))
+			e.Setenv("CI", "")
+			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "docker" {
+				return docker, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+	})
+}
+
+// exits runs a command that must end with the given status: testscript itself
+// can only say "must fail".
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits STATUS COMMAND [ARG ...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if err != nil {
+		exit, ok := err.(*exec.ExitError)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%s: exit status %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// dockerAnswers says whether the scripts that open containers can run. With
+// AGENTCLASH_REQUIRE_DOCKER they must.
+func dockerAnswers(t *testing.T) bool {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
+	defer stop()
+	err := cmd.DockerAnswers(ctx, os.Getenv)
+	if err != nil && os.Getenv("AGENTCLASH_REQUIRE_DOCKER") != "" {
+		t.Fatalf("AGENTCLASH_REQUIRE_DOCKER is set and no engine answers: %v", err)
+	}
+	return err == nil
+}
+
+// buildGuest makes the static binary that runs inside containers: the test
+// binary itself is not static when the race detector is on.
+func buildGuest(t *testing.T) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "agentclash")
+	c := exec.CommandContext(t.Context(), "go", "build", "-o", bin, ".")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("build the guest: %v\n%s", err, out)
+	}
+	return bin
+}
+
+func mustAbs(t *testing.T, path string) string {
+	t.Helper()
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return abs
+}
+
+// TestArchitectureNamesRealFiles reads the file names in ARCHITECTURE.md.
+func TestArchitectureNamesRealFiles(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for i, word := range strings.Split(string(page), "`") {
+		if i%2 == 0 || !strings.HasSuffix(word, ".go") && !strings.HasSuffix(word, ".md") {
+			continue
+		}
+		named++
+		if _, err := os.Stat(word); err != nil {
+			t.Errorf("ARCHITECTURE.md names %s: %v", word, err)
+		}
+	}
+	if named < 15 {
+		t.Fatalf("found %d file names in ARCHITECTURE.md, which cannot be all", named)
+	}
+}

@@ -1,0 +1,162 @@
+package pack
+
+import (
+	"maps"
+	"net/netip"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/agentclash/agentclash/pack/template"
+)
+
+// workspace is where everything of an agent lives in its sandbox.
+const workspace = "/workspace"
+
+var (
+	envName     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	packageName = regexp.MustCompile(`^[a-z0-9][a-z0-9.+\-]+$`)
+)
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func checkToolPolicy(c *checker) {
+	const field = "version.tool_policy"
+	known := []string{"allowed_tool_kinds", "allow_shell", "allow_network"}
+	for _, key := range sortedKeys(c.Version.ToolPolicy) {
+		value, at := c.Version.ToolPolicy[key], join(field, key)
+		switch key {
+		case "allowed_tool_kinds":
+			checkToolKinds(c, at, value)
+		case "allow_shell", "allow_network":
+			on, ok := value.(bool)
+			if !ok && value != nil {
+				c.fail(at, "must be true or false, without quotes")
+			}
+			if on && key == "allow_network" && !c.hasTools("network") {
+				c.warn(at, "has no effect: this version has no tool that uses the network")
+			}
+		default:
+			c.unknownFree(at, key, known)
+		}
+	}
+}
+
+func checkToolKinds(c *checker, field string, value any) {
+	list, ok := value.([]any)
+	if !ok {
+		c.fail(field, "must be a list of tool kinds: %s", strings.Join(template.Kinds(), ", "))
+		return
+	}
+	for i, item := range list {
+		at := indexed(field, i)
+		text, isText := item.(string)
+		kind := strings.ToLower(strings.TrimSpace(text))
+		switch {
+		case !isText || kind == "":
+			c.fail(at, "must be the name of a tool kind")
+		case kind == "shell":
+			c.fail(at, "is not a tool kind; allow_shell: true unlocks the shell")
+		case !slices.Contains(template.Kinds(), kind):
+			c.fail(at, "%s", oneOf(kind, template.Kinds()))
+		case !c.hasTools(kind):
+			c.warn(at, "this version has no tool of kind %s", kind)
+		}
+	}
+}
+
+// hasTools says whether this version has a tool that a kind unlocks.
+func (c *checker) hasTools(kind string) bool {
+	return slices.ContainsFunc(c.primitives, func(p template.Primitive) bool { return p.Kind == kind })
+}
+
+func checkSandbox(c *checker) {
+	const field = "version.sandbox"
+	box := c.Version.Sandbox
+	if box == nil {
+		return
+	}
+	if box.NetworkAccess {
+		c.fail(field+".network_access", "is not supported by this version: its sandboxes have no network")
+	}
+	if len(box.NetworkAllowlist) > 0 {
+		c.fail(field+".network_allowlist", "is not supported by this version: its sandboxes have no network")
+	}
+	for i, cidr := range box.NetworkAllowlist {
+		if _, err := netip.ParsePrefix(cidr); err != nil {
+			c.fail(indexed(field+".network_allowlist", i), "must be an address range such as 10.0.0.0/8")
+		}
+	}
+	for _, name := range sortedKeys(box.EnvVars) {
+		checkEnvVar(c, name, box.EnvVars[name])
+	}
+	if len(box.AdditionalPackages) > 0 {
+		c.fail(field+".additional_packages",
+			"is not supported by this version; name an image that has them in sandbox_template_id")
+	}
+	for i, name := range box.AdditionalPackages {
+		if !packageName.MatchString(name) {
+			c.fail(indexed(field+".additional_packages", i), "is not the name of a Debian package")
+		}
+	}
+}
+
+func checkEnvVar(c *checker, name, value string) {
+	const field = "version.sandbox.env_vars"
+	at := field + "[" + name + "]"
+	if !envName.MatchString(name) || len(name) > maxQuoted {
+		at = field + "[" + quote(name) + "]"
+		c.fail(at, "is not the name of a variable: letters, digits and _, no digit first")
+	}
+	switch {
+	case strings.Contains(value, "${secrets."):
+		c.fail(at, "must be literal: secrets never enter a sandbox; pass them in the headers of an http_request tool")
+	case strings.Contains(value, "${"):
+		c.fail(at, "must be literal: ${...} is not filled in here")
+	case strings.ContainsRune(value, 0):
+		c.fail(at, "holds a NUL character")
+	}
+}
+
+// checkFilesystem accepts what this version does anyway and refuses the rest:
+// a limit that is silently not kept is worse than none.
+func checkFilesystem(c *checker) {
+	const field = "version.filesystem"
+	known := []string{"working_directory", "readable_roots", "writable_roots", "max_workspace_bytes"}
+	for _, key := range sortedKeys(c.Version.Filesystem) {
+		value, at := c.Version.Filesystem[key], join(field, key)
+		switch key {
+		case "working_directory":
+			if dir, ok := value.(string); !ok || path.Clean(dir) != workspace {
+				c.fail(at, "must be %s in this version", workspace)
+			}
+		case "readable_roots", "writable_roots":
+			checkRoots(c, at, value)
+		case "max_workspace_bytes":
+			if n, ok := value.(int64); !ok || n < 0 {
+				c.fail(at, "must be a whole number of bytes, 0 for no limit")
+			}
+		default:
+			c.fail(at, "is not supported by this version%s", hint(key, known))
+		}
+	}
+}
+
+func checkRoots(c *checker, field string, value any) {
+	list, ok := value.([]any)
+	if !ok {
+		c.fail(field, "must be a list of directories")
+		return
+	}
+	for i, item := range list {
+		dir, _ := item.(string)
+		_, inside := inWorkspace(dir)
+		switch {
+		case !inside:
+			c.fail(indexed(field, i), "must be a directory in %s", workspace)
+		case path.Clean(dir) != workspace:
+			c.warn(indexed(field, i), "does not narrow anything: this version gives an agent all of %s", workspace)
+		}
+	}
+}

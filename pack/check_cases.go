@@ -1,0 +1,195 @@
+package pack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+func indexed(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
+
+func checkChallenges(c *checker) {
+	if len(c.Challenges) == 0 {
+		c.fail("challenges", "must hold at least one challenge")
+	}
+	seen := c.keys()
+	for i, ch := range c.Challenges {
+		field := indexed("challenges", i)
+		seen.check(field+".key", ch.Key)
+		c.require(field+".title", ch.Title)
+		c.require(field+".category", ch.Category)
+		if difficulties := []string{"easy", "medium", "hard", "expert"}; !slices.Contains(difficulties, ch.Difficulty) {
+			c.fail(field+".difficulty", "%s", oneOf(ch.Difficulty, difficulties))
+		}
+		checkAssets(c, field+".assets", ch.Assets)
+		checkRefs(c, field+".artifact_refs", ch.ArtifactRefs, ch.Key)
+	}
+}
+
+func checkVersionAssets(c *checker) { checkAssets(c, "version.assets", c.Version.Assets) }
+
+// maxAssets bounds a list of assets: each of them is staged for every case.
+const maxAssets = 1000
+
+func checkAssets(c *checker, field string, assets []Asset) {
+	if len(assets) > maxAssets {
+		c.fail(field, "must hold at most %d assets", maxAssets)
+		return
+	}
+	seen := c.keys()
+	for i, a := range assets {
+		at := indexed(field, i)
+		seen.check(at+".key", a.Key)
+		if a.ArtifactID != "" {
+			c.fail(at+".artifact_id", "is not supported by this version; give the path of a file beside the pack")
+		}
+		if !c.require(at+".path", a.Path) {
+			continue
+		}
+		if _, message := assetPath(a.Path); message != "" {
+			c.fail(at+".path", "%s", message)
+		}
+	}
+}
+
+func checkRefs(c *checker, field string, refs []ArtifactRef, challenge string) {
+	seen := c.keys()
+	for i, ref := range refs {
+		at := indexed(field, i) + ".key"
+		if seen.check(at, ref.Key) {
+			c.artifact(at, ref.Key, challenge)
+		}
+	}
+}
+
+// artifact sees that a reference names an asset of the version or of the
+// challenge it is used for.
+func (c *checker) artifact(field, key, challenge string) {
+	if key == "" || c.rep.isBroken("version.assets") {
+		return
+	}
+	if _, ok := c.artifactFor(key, challenge); ok {
+		return
+	}
+	var declared []string
+	for _, a := range c.Version.Assets[:min(len(c.Version.Assets), maxCandidates)] {
+		declared = append(declared, a.Key)
+	}
+	c.fail(field, "is not an asset of the version or of the challenge%s", hint(key, declared))
+}
+
+func checkInputSets(c *checker) {
+	if len(c.InputSets) == 0 {
+		c.fail("input_sets", "must hold at least one input set")
+	}
+	seen := c.keys()
+	for i, set := range c.InputSets {
+		field := indexed("input_sets", i)
+		seen.check(field+".key", set.Key)
+		c.require(field+".name", set.Name)
+		if len(set.Cases) == 0 {
+			c.fail(field+".cases", "must hold at least one case")
+		}
+		checkCaseIdentity(c, field, set)
+		for j, kase := range set.Cases {
+			checkCase(c, indexed(field+".cases", j), kase)
+		}
+	}
+}
+
+// checkCaseIdentity sees that a set has one challenge and every case a name.
+func checkCaseIdentity(c *checker, set string, s InputSet) {
+	one := ""
+	for _, kase := range s.Cases {
+		if one = kase.ChallengeKey; one != "" {
+			break
+		}
+	}
+	type identity struct{ challenge, key string }
+	seen := map[identity]bool{}
+	for j, kase := range s.Cases {
+		field := indexed(set+".cases", j)
+		checkChallengeKey(c, field+".challenge_key", kase.ChallengeKey, one)
+		if !c.require(field+".case_key", kase.Key()) {
+			continue
+		}
+		id := identity{kase.ChallengeKey, kase.Key()}
+		if seen[id] {
+			c.fail(field+".case_key", "must be unique in its input set; %s is used above", quote(kase.Key()))
+		}
+		seen[id] = true
+	}
+}
+
+func checkChallengeKey(c *checker, field, key, one string) {
+	if !c.require(field, key) {
+		return
+	}
+	if key != one {
+		c.fail(field, "must be %s like the cases above: an input set has one challenge", quote(one))
+	}
+	if _, ok := c.Challenge(key); ok || c.rep.isBroken("challenges") {
+		return
+	}
+	var declared []string
+	for _, ch := range c.Challenges[:min(len(c.Challenges), maxCandidates)] {
+		declared = append(declared, ch.Key)
+	}
+	c.fail(field, "is not the key of a challenge%s", hint(key, declared))
+}
+
+func checkCase(c *checker, field string, kase Case) {
+	checkAssets(c, field+".assets", kase.Assets)
+	checkRefs(c, field+".artifacts", kase.Artifacts, kase.ChallengeKey)
+	if kase.CaseTimeoutSeconds < 0 {
+		c.warn(field+".case_timeout_seconds", "is negative and is ignored")
+	}
+	seen := c.keys()
+	inputs := map[string]bool{}
+	for k, in := range kase.Inputs {
+		inputs[in.Key] = true
+		at := indexed(field+".inputs", k)
+		seen.check(at+".key", in.Key)
+		c.require(at+".kind", in.Kind)
+		c.artifact(at+".artifact_key", in.ArtifactKey, kase.ChallengeKey)
+	}
+	seen = c.keys()
+	for k, e := range kase.Expectations {
+		at := indexed(field+".expectations", k)
+		seen.check(at+".key", e.Key)
+		c.require(at+".kind", e.Kind)
+		c.artifact(at+".artifact_key", e.ArtifactKey, kase.ChallengeKey)
+		checkSource(c, at+".source", e, source{inputs, kase.ChallengeKey})
+	}
+}
+
+// source is what an expectation's source may name.
+type source struct {
+	inputs    map[string]bool
+	challenge string
+}
+
+func checkSource(c *checker, field string, e Expectation, from source) {
+	if e.Source == "" {
+		return
+	}
+	if key, ok := strings.CutPrefix(e.Source, "input:"); ok {
+		key = strings.TrimSpace(key)
+		switch {
+		case key == "":
+			c.fail(field, "names no input after \"input:\"")
+		case !from.inputs[key]:
+			c.fail(field, "%s is not an input of this case", quote(key))
+		}
+		return
+	}
+	if !strings.HasPrefix(e.Source, "artifact:") {
+		c.fail(field, "must begin with \"input:\" or \"artifact:\"")
+		return
+	}
+	if e.sourceArtifact() == "" {
+		c.fail(field, "names no asset after \"artifact:\"")
+		return
+	}
+	c.artifact(field, e.sourceArtifact(), from.challenge)
+}

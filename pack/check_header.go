@@ -1,0 +1,97 @@
+package pack
+
+import (
+	"slices"
+
+	"github.com/agentclash/agentclash/pack/template"
+)
+
+func checkHeader(c *checker) {
+	c.require("pack.slug", c.Pack.Pack.Slug)
+	c.require("pack.name", c.Pack.Pack.Name)
+	c.require("pack.family", c.Pack.Pack.Family)
+	if c.Pack.Pack.Family == "security" {
+		c.fail("pack.family", "security packs are not supported by this version")
+	}
+	if c.Version.Number <= 0 {
+		c.fail("version.number", "must be greater than 0")
+	}
+}
+
+func checkMode(c *checker) {
+	const field = "version.execution_mode"
+	switch mode := c.Version.ExecutionMode; mode {
+	case "", Native, PromptEval:
+	case Responses, MultiTurn:
+		c.fail(field, "%s packs are not supported by this version; it runs %s and %s", mode, Native, PromptEval)
+	default:
+		c.fail(field, "%s", oneOf(mode, []string{Native, PromptEval, Responses, MultiTurn}))
+	}
+}
+
+func checkPromptEval(c *checker) {
+	mode := c.Version.ExecutionMode
+	if (mode == PromptEval || mode == Responses) && len(c.Tools) > 0 {
+		c.fail("tools", "must be empty when execution_mode is %s", mode)
+	}
+	if mode != PromptEval {
+		return
+	}
+	if c.Version.Sandbox != nil {
+		c.fail("version.sandbox", "must be left out when execution_mode is %s", mode)
+	}
+	if len(c.Version.ToolPolicy) > 0 {
+		c.fail("version.tool_policy", "must be empty when execution_mode is %s", mode)
+	}
+	if len(c.Version.EvaluationSpec.PostExecutionChecks) > 0 {
+		c.warn("version.evaluation_spec.post_execution_checks",
+			"captures nothing: %s packs have no sandbox", mode)
+	}
+}
+
+func checkTools(c *checker) {
+	for _, key := range sortedKeys(c.Tools) {
+		field := join("tools", key)
+		switch key {
+		case "custom":
+			if custom, isList := c.Tools[key].([]any); c.Tools[key] == nil || isList && len(custom) == 0 {
+				continue
+			}
+			c.fail(field, "composed tools are not supported by this version")
+		case "allowed", "denied":
+			checkToolNames(c, field, c.Tools[key])
+		default:
+			c.unknownFree(field, key, []string{"allowed", "denied", "custom"})
+		}
+	}
+}
+
+// unknownFree warns of a key in a mapping that the format leaves open.
+func (c *checker) unknownFree(field, key string, known []string) {
+	c.warn(field, "is not known and is ignored%s", hint(key, known))
+}
+
+func checkToolNames(c *checker, field string, value any) {
+	if value == nil {
+		return
+	}
+	list, ok := value.([]any)
+	if !ok {
+		c.fail(field, "must be a list of tool names")
+		return
+	}
+	for i, item := range list {
+		at := indexed(field, i)
+		name, isText := item.(string)
+		switch {
+		case !isText:
+			c.fail(at, "must be the name of a tool")
+		case name == template.Submit && field == "tools.denied":
+			c.fail(at, "cannot be denied: it is how an agent hands in its answer")
+		case !slices.Contains(template.Names(), name):
+			c.fail(at, "%s", oneOf(name, template.Names()))
+		case !slices.ContainsFunc(c.primitives, func(p template.Primitive) bool { return p.Name == name }):
+			c.warn(at, "this version has no tool %s", name)
+		}
+	}
+}

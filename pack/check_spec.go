@@ -1,0 +1,219 @@
+package pack
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"strings"
+
+	"github.com/agentclash/agentclash/pack/template"
+	"github.com/agentclash/agentclash/scoring"
+)
+
+const specField = "version.evaluation_spec"
+
+// checkSpec has scoring judge its own part of the file.
+func checkSpec(c *checker) {
+	if pair, ok := c.version().get("evaluation_spec"); !ok || pair.value.isNull() && !pair.value.refused {
+		c.fail(specField, "is required")
+		return
+	}
+	for _, p := range c.Version.EvaluationSpec.Validate() {
+		field := specField
+		if p.Field != "" {
+			field += "." + p.Field
+		}
+		c.fail(field, "%s", p.Message)
+	}
+	if c.Mode() != PromptEval {
+		return
+	}
+	for i, v := range c.Version.EvaluationSpec.Validators {
+		if strings.HasPrefix(strings.TrimSpace(v.Target), "file:") {
+			c.warn(indexed(specField+".validators", i)+".target",
+				"can never be read: %s packs have no sandbox to capture a file from", PromptEval)
+		}
+	}
+}
+
+// version is the tree of the version block, nil when there is none.
+func (c *checker) version() *node {
+	p, _ := c.rep.root.get("version")
+	return p.value
+}
+
+const (
+	// maxPromptNames bounds the placeholders of one prompt, maxCommandNames
+	// those of all test commands together: each is looked up in every case.
+	maxPromptNames  = 100
+	maxCommandNames = 1000
+)
+
+// checkTestCommands sees that every case can fill the commands of
+// code_execution validators.
+func checkTestCommands(c *checker) {
+	type command struct {
+		field string
+		names []string
+	}
+	var commands []command
+	total := 0
+	for i, v := range c.Version.EvaluationSpec.Validators {
+		var config scoring.CodeExecutionConfig
+		if v.Type != "code_execution" || json.Unmarshal(v.Config, &config) != nil {
+			continue
+		}
+		names := template.Placeholders(config.TestCommand)
+		if total += len(names); total > maxCommandNames {
+			c.fail(specField+".validators", "have more than %d placeholders in their test commands", maxCommandNames)
+			return
+		}
+		if len(names) > 0 {
+			commands = append(commands, command{indexed(specField+".validators", i) + ".config.test_command", names})
+		}
+	}
+	if len(commands) == 0 {
+		return
+	}
+	c.eachCase(func(at string, kase Case) {
+		vars := kase.vars()
+		for _, cmd := range commands {
+			for _, u := range template.Missing(cmd.names, vars) {
+				c.fail(fmt.Sprintf("%s (%s)", cmd.field, at), "%s", unfilled(u))
+			}
+		}
+	})
+}
+
+func unfilled(u template.Unresolved) string {
+	if u.Malformed {
+		return fmt.Sprintf("{{%s}} is not a path", clip(u.Name))
+	}
+	return fmt.Sprintf("{{%s}} is neither in the payload nor an input with a value", clip(u.Name))
+}
+
+// eachCase calls f for every case with its field.
+func (c *checker) eachCase(f func(field string, kase Case)) {
+	for i, set := range c.InputSets {
+		for j, kase := range set.Cases {
+			f(fmt.Sprintf("input_sets[%d].cases[%d]", i, j), kase)
+		}
+	}
+}
+
+// checkPrompts sees that a prompt_eval challenge says something, and warns of
+// placeholders that would reach the model as they are.
+func checkPrompts(c *checker) {
+	if c.Version.ExecutionMode != PromptEval {
+		return
+	}
+	names := make([][]string, len(c.Challenges))
+	for i, ch := range c.Challenges {
+		field := indexed("challenges", i) + ".instructions"
+		if strings.TrimSpace(ch.Prompt()) == "" {
+			c.fail(field, "is required when execution_mode is %s: it is all that a model is sent", PromptEval)
+		}
+		if names[i] = template.Placeholders(ch.Prompt()); len(names[i]) > maxPromptNames {
+			c.fail(field, "has more than %d placeholders", maxPromptNames)
+			names[i] = nil
+		}
+	}
+	said := map[string]bool{}
+	c.eachCase(func(at string, kase Case) {
+		i, ok := c.index.challenges[kase.ChallengeKey]
+		if !ok || len(names[i]) == 0 {
+			return
+		}
+		for _, u := range template.Missing(names[i], kase.vars()) {
+			field := indexed("challenges", i) + ".instructions"
+			if said[field+u.Name] {
+				continue
+			}
+			said[field+u.Name] = true
+			c.warn(field, "in %s %s, so that it stays in the prompt as it is", at, unfilled(u))
+		}
+	})
+}
+
+// checkWorkspaceFiles sees that what a case puts into the workspace has a
+// path and a content, and that no two of them want the same place.
+func checkWorkspaceFiles(c *checker) {
+	c.eachCase(func(field string, kase Case) {
+		lists := kase.fileLists()
+		shapes := len(lists) > 0
+		for _, list := range lists {
+			_, issues := workspaceFiles(list.value)
+			shapes = shapes && len(issues) == 0
+			for _, issue := range issues {
+				c.fail(field+"."+list.field+issue.suffix, "%s", issue.message)
+			}
+		}
+		if shapes {
+			checkCollisions(c, field, kase)
+		}
+	})
+}
+
+// checkCollisions warns when one file hides another and refuses a path that
+// would have to be a file and a directory at once.
+func checkCollisions(c *checker, field string, kase Case) {
+	staged := c.staged(kase)
+	files := map[string]bool{}
+	for _, f := range staged {
+		if files[f.Path] {
+			c.warn(field, "two files are staged at %s; the later one wins", quote(f.Path))
+		}
+		files[f.Path] = true
+	}
+	dirs := map[string]bool{}
+	for _, p := range sortedKeys(files) {
+		for dir := path.Dir(p); len(dir) > len(workspace) && !dirs[dir]; dir = path.Dir(dir) {
+			dirs[dir] = true
+		}
+	}
+	for _, p := range sortedKeys(files) {
+		if dirs[p] {
+			c.fail(field, "%s would be a file and a directory at once", quote(p))
+		}
+	}
+}
+
+// checkAssetFiles reads the bytes of every asset into the pack.
+func checkAssetFiles(c *checker) {
+	c.assets = map[string][]byte{}
+	left := int64(MaxAssetsBytes)
+	failed := map[string]string{}
+	for _, a := range c.everyAsset() {
+		clean, bad := assetPath(a.Path)
+		if a.Path == "" || bad != "" || a.ArtifactID != "" {
+			continue
+		}
+		if _, ok := c.assets[clean]; ok {
+			continue
+		}
+		if _, ok := failed[clean]; !ok {
+			data, message := readAsset(c.files, clean, min(left, MaxAssetBytes))
+			if message == "" {
+				c.assets[clean] = data
+				left -= int64(len(data))
+				continue
+			}
+			failed[clean] = message
+		}
+		c.fail(a.field+".path", "%s", failed[clean])
+	}
+}
+
+// vars is what placeholders of a case are filled from: the payload, overlaid
+// by the inputs that have a value.
+func (c Case) vars() map[string]any {
+	vars := make(map[string]any, len(c.Payload)+len(c.Inputs))
+	maps.Copy(vars, c.Payload)
+	for _, in := range c.Inputs {
+		if in.Value != nil {
+			vars[in.Key] = in.Value
+		}
+	}
+	return vars
+}

@@ -1,0 +1,18 @@
+. ./solution.sh
+
+passed=0
+failed=0
+check() {
+	if [ "$1" = "$2" ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "got \"$1\", want \"$2\""
+	fi
+}
+
+check "$(solve ant elephant cow)" "elephant"
+check "$(solve red tan)" "red"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

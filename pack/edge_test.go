@@ -1,0 +1,207 @@
+package pack_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/agentclash/agentclash/pack"
+)
+
+// edgeBase is valid and has something of everything that the rows below bend.
+const edgeBase = `pack:
+  slug: edge
+  name: Edge
+  family: tests
+version:
+  number: 1
+  execution_mode: native
+  evaluation_spec:
+    name: edge-v1
+    version_number: 1
+    judge_mode: deterministic
+    validators:
+      - {key: same, type: exact_match, target: final_output, expected_from: "literal:ok"}
+    scorecard: {dimensions: [correctness]}
+challenges:
+  - key: c1
+    title: C1
+    category: general
+    difficulty: easy
+  - key: c2
+    title: C2
+    category: general
+    difficulty: hard
+input_sets:
+  - key: set
+    name: Set
+    cases:
+      - {challenge_key: c1, case_key: k1}
+      - {challenge_key: c1, case_key: k2}
+`
+
+// Each row replaces text in edgeBase and names what must then be said, in the
+// order of the file: "field: part of the message", "~" before a warning.
+// Nothing means that the pack is fine.
+func TestEdges(t *testing.T) {
+	t.Parallel()
+	rows := []struct {
+		name, old, with string
+		want            []string
+	}{
+		// Decoding.
+		{"number as text", "number: 1\n", "number: \"1\"\n", []string{"version.number: whole number"}},
+		{"number cut to zero", "number: 1\n", "number: 0.5\n", []string{"~version.number: cut to the whole number 0", "version.number: greater than 0"}},
+		{"number too large", "number: 1\n", "number: 2147483648\n", []string{"version.number: too large"}},
+		{"number far too large", "number: 1\n", "number: 1e300\n", []string{"version.number: too large"}},
+		{"number in hex", "number: 1\n", "number: 0x10\n", nil},
+		{"number in octal", "number: 1\n", "number: 010\n", nil},
+		{"number with exponent", "number: 1\n", "number: 1e3\n", nil},
+		{"number with underscore", "number: 1\n", "number: 1_000\n", nil},
+		{"number as a time", "number: 1\n", "number: 1:30\n", []string{"version.number: whole number"}},
+		{"number infinite", "number: 1\n", "number: .inf\n", []string{"version.number: whole number"}},
+		{"number empty", "number: 1\n", "number:\n", []string{"version.number: greater than 0"}},
+		{"slug a number", "slug: edge", "slug: 12", nil},
+		{"slug a boolean", "slug: edge", "slug: true", nil},
+		{"slug with spaces", "slug: edge", "slug: \"a b / c\"", nil},
+		{"slug blank", "slug: edge", "slug: \"  \"", []string{"pack.slug: is required"}},
+		{"slug null", "slug: edge", "slug: ~", []string{"pack.slug: is required"}},
+		{"key in capitals", "slug: edge", "Slug: edge", []string{"pack.slug: is required", "~pack.Slug: did you mean \"slug\"?"}},
+		{"local tag", "slug: edge", "slug: !local edge", nil},
+		{"bad explicit tag", "number: 1\n", "number: !!int abc\n", []string{"version.number: whole number"}},
+		{"keys of others", "family: tests", "family: tests\n  homepage: x", []string{"~pack.homepage: ignored"}},
+		{"extension key", "pack:\n", "x-mine: [1]\npack:\n", nil},
+		{"cases with a hole", "      - {challenge_key: c1, case_key: k2}", "      -\n      - {challenge_key: c1, case_key: k1}", []string{"input_sets[0].cases[1].case_key: unique"}},
+		{"payload a text", "case_key: k1}", "case_key: k1, payload: hello}", []string{"input_sets[0].cases[0].payload: must be a mapping"}},
+		{"payload a list", "case_key: k1}", "case_key: k1, payload: [1]}", []string{"input_sets[0].cases[0].payload: must be a mapping"}},
+		{"payload null", "case_key: k1}", "case_key: k1, payload: null}", nil},
+		{"payload not finite", "case_key: k1}", "case_key: k1, payload: {a: [.nan]}}", []string{"input_sets[0].cases[0].payload.a[0]: finite"}},
+		{"payload with number keys", "case_key: k1}", "case_key: k1, payload: {a: {1: x}}}", nil},
+		{"payload with a list as key", "case_key: k1}", "case_key: k1, payload: {[a]: x}}", []string{"input_sets[0].cases[0].payload: key that is not text"}},
+		{"payload binary", "case_key: k1}", "case_key: k1, payload: {a: !!binary aGk=}}", nil},
+		{"payload broken binary", "case_key: k1}", "case_key: k1, payload: {a: !!binary '*'}}", []string{"input_sets[0].cases[0].payload.a: base64"}},
+		{"artifacts as text", "case_key: k1}", "case_key: k1, artifacts: [w]}", []string{"input_sets[0].cases[0].artifacts[0]: must be a mapping"}},
+		{"merge of a text", "case_key: k1}", "case_key: k1, <<: text}", []string{"input_sets[0].cases[0]: can only merge"}},
+		{"merge of a list of texts", "case_key: k1}", "case_key: k1, <<: [text]}", []string{"input_sets[0].cases[0]: can only merge"}},
+		// Inside evaluation_spec JSON's rules hold.
+		{"spec missing", "  evaluation_spec:\n", "  x-spec:\n", []string{"version.evaluation_spec: is required"}},
+		{"spec a text", "  evaluation_spec:\n", "  evaluation_spec: text\n  x-spec:\n", []string{"version.evaluation_spec: must be a mapping"}},
+		{"spec name a number", "name: edge-v1", "name: 12", []string{"version.evaluation_spec.name: must be text"}},
+		{"spec name a date", "name: edge-v1", "name: 2024-01-02", nil},
+		{"spec version as a float", "version_number: 1\n", "version_number: 1.0\n", nil},
+		{"spec version with a fraction", "version_number: 1\n", "version_number: 1.5\n", []string{"version.evaluation_spec.version_number: whole number"}},
+		{"spec version as text", "version_number: 1\n", "version_number: \"1\"\n", []string{"version.evaluation_spec.version_number: whole number"}},
+		{"spec boolean as a word", "dimensions: [correctness]", "dimensions: [{key: correctness, gate: yes}]", []string{"version.evaluation_spec.scorecard.dimensions[0].gate: true or false"}},
+		{"spec unknown key deep down", "dimensions: [correctness]", "dimensions: [{key: correctness, wieght: 1}]", []string{"version.evaluation_spec.scorecard.dimensions[0].wieght: did you mean \"weight\"?"}},
+		{"spec key in another case", "judge_mode:", "JUDGE_MODE:", []string{"version.evaluation_spec.JUDGE_MODE: did you mean \"judge_mode\"?"}},
+		{"spec null in a list", "dimensions: [correctness]", "dimensions: [correctness, null]", []string{"version.evaluation_spec.scorecard.dimensions[1].key: required"}},
+		// Header and mode.
+		{"mode in capitals", "mode: native", "mode: NATIVE", []string{"version.execution_mode: did you mean \"native\"?"}},
+		{"mode with spaces", "mode: native", "mode: \"  native \"", nil},
+		{"mode empty", "mode: native", "mode: \"\"", nil},
+		{"mode of another version", "mode: native", "mode: responses", []string{"version.execution_mode: responses packs are not supported"}},
+		{"prompt_eval without instructions", "mode: native", "mode: prompt_eval", []string{"challenges[0].instructions: required", "challenges[1].instructions: required"}},
+		{"family in capitals", "family: tests", "family: SECURITY", []string{"pack.family: not supported"}},
+		{"security null", "pack:\n", "security:\npack:\n", nil},
+		{"modality blank", "pack:\n", "modality: \" \"\npack:\n", nil},
+		{"deployment defaults empty", "  number: 1\n", "  number: 1\n  deployment_defaults: {}\n", nil},
+		// Challenges and cases.
+		{"difficulty with spaces", "difficulty: easy", "difficulty: \" easy \"", nil},
+		{"difficulty missing", "    difficulty: easy\n", "", []string{"challenges[0].difficulty: must be one of easy, medium, hard, expert"}},
+		{"no input sets", "input_sets:\n", "x-sets:\n", []string{"input_sets: at least one"}},
+		{"input sets empty", "input_sets:\n", "input_sets: []\nx-sets:\n", []string{"input_sets: at least one"}},
+		{"two challenges in a set", "{challenge_key: c1, case_key: k2}", "{challenge_key: c2, case_key: k2}", []string{"input_sets[0].cases[1].challenge_key: must be \"c1\""}},
+		{"first case without challenge", "{challenge_key: c1, case_key: k1}", "{case_key: k1}", []string{"input_sets[0].cases[0].challenge_key: required"}},
+		{"first challenge unknown", "{challenge_key: c1, case_key: k1}", "{challenge_key: zz, case_key: k1}", []string{"input_sets[0].cases[0].challenge_key: not the key", "input_sets[0].cases[1].challenge_key: must be \"zz\""}},
+		{"case key against item key", "case_key: k2}", "item_key: k1}", []string{"input_sets[0].cases[1].case_key: unique"}},
+		{"two cases without challenge", "      - {challenge_key: c1, case_key: k1}\n      - {challenge_key: c1, case_key: k2}", "      - {case_key: k}\n      - {case_key: k}", []string{
+			"input_sets[0].cases[0].challenge_key: required", "input_sets[0].cases[1].challenge_key: required", "input_sets[0].cases[1].case_key: unique"}},
+		{"one key in two sets", "      - {challenge_key: c1, case_key: k2}", "  - key: other\n    name: Other\n    cases:\n      - {challenge_key: c1, case_key: k1}", nil},
+		{"items with case_key", "    cases:\n", "    items: [{challenge_key: c1, case_key: k}]\n    x-cases:\n", []string{"~input_sets[0].items[0].case_key: ignored", "input_sets[0].cases[0].case_key: required"}},
+		{"empty cases and items", "    cases:\n", "    cases: []\n    items: [{challenge_key: c1, item_key: k}]\n    x-cases:\n", nil},
+		{"case without a key", "case_key: k1}", "key: k1}", []string{"input_sets[0].cases[0].case_key: required", "~input_sets[0].cases[0].key: named by case_key"}},
+		{"input without a value", "case_key: k1}", "case_key: k1, inputs: [{key: a, kind: text}]}", nil},
+		{"input path anywhere", "case_key: k1}", "case_key: k1, inputs: [{key: a, kind: text, path: ../../etc}]}", nil},
+		{"input key twice", "case_key: k1}", "case_key: k1, inputs: [{key: a, kind: t}, {key: a, kind: t}]}", []string{"input_sets[0].cases[0].inputs[1].key: unique"}},
+		{"source with spaces", "case_key: k1}", "case_key: k1, inputs: [{key: a, kind: t}], expectations: [{key: e, kind: t, source: 'input: a '}]}", nil},
+		{"source in capitals", "case_key: k1}", "case_key: k1, inputs: [{key: a, kind: t}], expectations: [{key: e, kind: t, source: 'INPUT:a'}]}", []string{"input_sets[0].cases[0].expectations[0].source: must begin"}},
+		{"source a word", "case_key: k1}", "case_key: k1, expectations: [{key: e, kind: t, source: input}]}", []string{"input_sets[0].cases[0].expectations[0].source: must begin"}},
+		{"artifact of the case", "case_key: k1}", "case_key: k1, assets: [{key: mine, path: edge.txt}], artifacts: [{key: mine}]}", []string{"input_sets[0].cases[0].artifacts[0].key: not an asset"}},
+		{"artifact of the challenge", "difficulty: easy\n", "difficulty: easy\n    assets: [{key: mine, path: edge.txt}]\n    artifact_refs: [{key: mine}]\n", nil},
+		{"artifact of another challenge", "difficulty: hard\n", "difficulty: hard\n    assets: [{key: mine, path: edge.txt}]\n", nil},
+		{"workspace input misshapen", "case_key: k1}", "case_key: k1, inputs: [{key: a, kind: workspace, value: x}]}", []string{"input_sets[0].cases[0].inputs[0].value: list of files"}},
+		{"workspace path absolute", "case_key: k1}", "case_key: k1, payload: {workspace_files: [{path: /etc/x, content: y}]}}", []string{"input_sets[0].cases[0].payload.workspace_files[0].path: in /workspace"}},
+		{"workspace path climbing back", "case_key: k1}", "case_key: k1, payload: {workspace_files: [{path: a/../b, content: y}]}}", []string{"input_sets[0].cases[0].payload.workspace_files[0].path: in /workspace"}},
+		{"workspace path the root", "case_key: k1}", "case_key: k1, payload: {workspace_files: [{path: /workspace, content: y}]}}", []string{"input_sets[0].cases[0].payload.workspace_files[0].path: in /workspace"}},
+		{"workspace file and directory", "case_key: k1}", "case_key: k1, payload: {workspace_files: [{path: a, content: y}, {path: a/b, content: y}]}}", []string{"input_sets[0].cases[0]: \"/workspace/a\" would be a file and a directory"}},
+		// Policy, sandbox, file system, tools.
+		{"kinds in any spelling", "  number: 1\n", "  number: 1\n  tool_policy: {allowed_tool_kinds: [FILE, ' file ']}\n", nil},
+		{"kinds empty", "  number: 1\n", "  number: 1\n  tool_policy: {allowed_tool_kinds: []}\n", nil},
+		{"kinds null", "  number: 1\n", "  number: 1\n  tool_policy: {allowed_tool_kinds: null}\n", []string{"version.tool_policy.allowed_tool_kinds: list of tool kinds"}},
+		{"kind shell", "  number: 1\n", "  number: 1\n  tool_policy: {allowed_tool_kinds: [shell]}\n", []string{"version.tool_policy.allowed_tool_kinds[0]: allow_shell"}},
+		{"kind mistyped", "  number: 1\n", "  number: 1\n  tool_policy: {allowed_tool_kinds: [files]}\n", []string{"version.tool_policy.allowed_tool_kinds[0]: did you mean \"file\"?"}},
+		{"kind null", "  number: 1\n", "  number: 1\n  tool_policy: {allowed_tool_kinds: [null]}\n", []string{"version.tool_policy.allowed_tool_kinds[0]: name of a tool kind"}},
+		{"shell as a word", "  number: 1\n", "  number: 1\n  tool_policy: {allow_shell: \"yes\"}\n", []string{"version.tool_policy.allow_shell: true or false"}},
+		{"policy key mistyped", "  number: 1\n", "  number: 1\n  tool_policy: {allow_shel: true}\n", []string{"~version.tool_policy.allow_shel: did you mean \"allow_shell\"?"}},
+		{"ranges", "  number: 1\n", "  number: 1\n  sandbox: {network_allowlist: [10.0.0.1/8, '::/0', 10.0.0.1, 010.0.0.0/8, 'fe80::1%eth0/64', ' 10.0.0.0/8', 10.0.0.0/33]}\n", []string{
+			"version.sandbox.network_allowlist: not supported",
+			"version.sandbox.network_allowlist[2]: ", "version.sandbox.network_allowlist[3]: ", "version.sandbox.network_allowlist[4]: ",
+			"version.sandbox.network_allowlist[5]: ", "version.sandbox.network_allowlist[6]: "}},
+		{"packages", "  number: 1\n", "  number: 1\n  sandbox: {additional_packages: [lib+, g++, 9base, libssl1.1, a, x_y, curl=7.0, \"ab\\n\"]}\n", []string{
+			"version.sandbox.additional_packages: not supported",
+			"version.sandbox.additional_packages[4]: ", "version.sandbox.additional_packages[5]: ", "version.sandbox.additional_packages[6]: ",
+			"version.sandbox.additional_packages[7]: "}},
+		{"variables", "  number: 1\n", "  number: 1\n  sandbox: {env_vars: {_: x, 1B: x, é: x, T: '${secrets.X}', N: , B: true}}\n", []string{
+			"version.sandbox.env_vars[\"1B\"]: not the name", "version.sandbox.env_vars[\"é\"]: not the name", "version.sandbox.env_vars[T]: http_request"}},
+		{"variable with a list", "  number: 1\n", "  number: 1\n  sandbox: {env_vars: {A: [x]}}\n", []string{"version.sandbox.env_vars.A: must be text"}},
+		{"sandbox with words", "  number: 1\n", "  number: 1\n  sandbox: {network_access: \"yes\"}\n", []string{"version.sandbox.network_access: not supported"}},
+		{"roots", "  number: 1\n", "  number: 1\n  filesystem: {writable_roots: [/workspace/out, /], readable_roots: /workspace}\n", []string{
+			"~version.filesystem.writable_roots[0]: does not narrow", "version.filesystem.writable_roots[1]: in /workspace", "version.filesystem.readable_roots: list"}},
+		{"tools null", "pack:\n", "tools: null\npack:\n", nil},
+		{"tools custom null", "pack:\n", "tools: {custom: null}\npack:\n", nil},
+		{"tools a list", "pack:\n", "tools: []\npack:\n", []string{"tools: must be a mapping"}},
+		{"tools in the wrong place", "  number: 1\n", "  number: 1\n  tools: {custom: []}\n", []string{"~version.tools: top level"}},
+		{"tool name not text", "pack:\n", "tools: {denied: [1]}\npack:\n", []string{"tools.denied[0]: name of a tool"}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			if strings.Count(edgeBase, row.old) == 0 {
+				t.Fatalf("%q is not in the base", row.old)
+			}
+			src := strings.Replace(edgeBase, row.old, row.with, 1)
+			p, problems := parseBeside(t, src)
+			checkProblems(t, problems, row.want)
+			if (p == nil) != (problems.Err() != nil) {
+				t.Errorf("got pack %v with problems %v", p != nil, problems)
+			}
+		})
+	}
+}
+
+// parseBeside parses a pack beside which there is one file, edge.txt.
+func parseBeside(t *testing.T, src string) (*pack.Pack, pack.Problems) {
+	t.Helper()
+	p, problems, err := pack.LoadFS(files(src), "pack.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, problems
+}
+
+func checkProblems(t *testing.T, got pack.Problems, want []string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got %d problems, want %d %q:\n%v", len(got), len(want), want, got)
+	}
+	for i, w := range want {
+		field, gist, _ := strings.Cut(w, ": ")
+		warning := strings.HasPrefix(field, "~")
+		field = strings.TrimPrefix(field, "~")
+		if got[i].Field != field || got[i].Warning != warning || !strings.Contains(got[i].Message, gist) {
+			t.Errorf("problem %d: got %v, want %s", i, got[i], w)
+		}
+		if got[i].Line < 1 || got[i].Column < 1 {
+			t.Errorf("problem %d has no place: %v", i, got[i])
+		}
+	}
+}

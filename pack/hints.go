@@ -1,0 +1,169 @@
+package pack
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"gopkg.in/yaml.v3"
+)
+
+// unknownKey says what is known about a key that a struct does not have: that
+// this version cannot run it, where it belongs, or what it may have meant.
+func (d *decoder) unknownKey(p pair, sp *spot, sh *shape) {
+	if d.rep.full {
+		return // nothing more will be listed, so that hints are not worth their time
+	}
+	name := p.key.text
+	field := sp.child(p.key).path()
+	if why, ok := unsupported(sh.name, name); ok {
+		if !harmless(name, p.value) {
+			d.rep.undecodable(p.key.at, field, why)
+		}
+		return
+	}
+	strict := sp != nil && sp.strict
+	if !strict && strings.HasPrefix(name, "x-") {
+		return // the usual place for anchors
+	}
+	message := "is not a key of the pack format"
+	hint := misplaced(sh.name, name)
+	if near, ok := nearest(name, sh.keys); hint == "" && ok {
+		hint = fmt.Sprintf("did you mean %q?", near)
+		if strict {
+			// What was meant is written, under another name: nothing can
+			// be said about its value.
+			d.rep.broken[join(sp.path(), near)] = true
+		}
+	}
+	if hint != "" {
+		message += "; " + hint
+	}
+	if strict {
+		d.rep.undecodable(p.key.at, field, message)
+		return
+	}
+	d.rep.add(p.key.at, Problem{Field: field, Message: message + ignoredNote(hint), Warning: true})
+}
+
+func ignoredNote(hint string) string {
+	if hint == "" {
+		return " and is ignored"
+	}
+	return ""
+}
+
+// unsupported names the parts of the format that this version cannot run. To
+// ignore them would be to run another pack than the one that was written.
+func unsupported(in, key string) (string, bool) {
+	switch in + "." + key {
+	case "Pack.security":
+		return "security packs are not supported by this version", true
+	case "Pack.modality", "Pack.interface_spec", "Pack.scenario":
+		return "voice packs are not supported by this version", true
+	case "Version.deployment_defaults":
+		return "is not supported by this version; name deployments when a run is started", true
+	case "Case.user_simulator":
+		return "multi-turn packs are not supported by this version", true
+	}
+	return "", false
+}
+
+// harmless says that an unsupported key holds nothing that would be lost.
+func harmless(key string, value *node) bool {
+	switch {
+	case value.refused:
+		return true // said already
+	case value.isNull():
+		return true
+	case key == "modality":
+		return value.kind == yaml.ScalarNode && strings.TrimSpace(value.text) == ""
+	case key == "deployment_defaults":
+		return value.kind == yaml.MappingNode && len(value.pairs) == 0
+	}
+	return false
+}
+
+// misplaced knows the keys that packs in the wild put in the wrong place.
+func misplaced(in, key string) string {
+	switch in + "." + key {
+	case "Version.tools":
+		return "tools belong at the top level of the file"
+	case "Version.challenges", "Version.input_sets":
+		return key + " belong at the top level of the file"
+	case "Version.security":
+		return "security belongs at the top level of the file"
+	case "Version.validators", "Version.metrics", "Version.scorecard", "Version.judge_mode",
+		"Version.post_execution_checks", "Version.runtime_limits", "Version.llm_judges":
+		return "it belongs in version.evaluation_spec"
+	case "Pack.execution_mode", "Pack.tool_policy", "Pack.filesystem", "Pack.sandbox",
+		"Pack.evaluation_spec", "Pack.assets":
+		return "it belongs in version"
+	case "Pack.slug", "Pack.name", "Pack.family", "Pack.description":
+		return "it belongs in pack"
+	case "Pack.cases", "Challenge.cases":
+		return "cases belong in input_sets[].cases"
+	case "Challenge.input_set_keys":
+		return "an input set names its challenge in cases[].challenge_key"
+	case "InputSet.challenge_key":
+		return "each case names its challenge in challenge_key"
+	case "Challenge.expectations", "Challenge.inputs", "Challenge.payload":
+		return "it belongs in input_sets[].cases[]"
+	case "Case.key":
+		return "a case is named by case_key"
+	}
+	return ""
+}
+
+// maxCandidates bounds how many words a mistyped one is compared with.
+const maxCandidates = 200
+
+// nearest finds the word that a mistyped or shortened one most likely meant.
+func nearest(word string, words []string) (string, bool) {
+	folded := fold(word)
+	if folded == "" || len(folded) > 64 {
+		return "", false
+	}
+	words = words[:min(len(words), maxCandidates)]
+	best, least := "", min(allowance(len(folded)), len(folded)-1)+1
+	for _, w := range words {
+		candidate := fold(w)
+		distance := levenshtein.ComputeDistance(folded, candidate)
+		if len(folded) >= 4 && (strings.HasPrefix(candidate, folded) || strings.HasPrefix(folded, candidate)) {
+			distance = min(distance, 1)
+		}
+		if distance < least {
+			best, least = w, distance
+		}
+	}
+	return best, best != ""
+}
+
+// allowance is how many letters may differ in a word of some length.
+func allowance(length int) int {
+	switch {
+	case length < 4:
+		return 1
+	case length < 9:
+		return 2
+	}
+	return length / 3
+}
+
+// fold takes away what people vary when they write a name.
+func fold(word string) string {
+	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(word))
+}
+
+// hint ends a message with what was probably meant, if anything was.
+func hint(got string, values []string) string {
+	if near, ok := nearest(got, values); ok {
+		return "; did you mean " + quote(near) + "?"
+	}
+	return ""
+}
+
+// oneOf says which values there are and which was probably meant.
+func oneOf(got string, values []string) string {
+	return "must be one of " + strings.Join(values, ", ") + hint(got, values)
+}

@@ -1,0 +1,146 @@
+package pack
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Problem is one thing wrong with a pack file.
+type Problem struct {
+	File    string // as it was named by the caller
+	Line    int    // from 1
+	Column  int    // from 1
+	Field   string // such as "challenges[2].difficulty"; "bundle" for the file as a whole
+	Message string
+	Warning bool // the pack is usable all the same
+}
+
+// String is `file:line:column: field: message`; a warning says so first.
+func (p Problem) String() string {
+	word := ""
+	if p.Warning {
+		word = "warning: "
+	}
+	return fmt.Sprintf("%s:%d:%d: %s%s: %s", p.File, p.Line, p.Column, word, p.Field, p.Message)
+}
+
+// Problems are everything wrong with a pack file, in the file's order. As an
+// error it prints one problem a line.
+type Problems []Problem
+
+// Error implements error.
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Errors returns the problems that make the pack invalid.
+func (ps Problems) Errors() Problems { return ps.filter(false) }
+
+// Warnings returns the problems that leave the pack usable.
+func (ps Problems) Warnings() Problems { return ps.filter(true) }
+
+// Err is the errors among the problems as one error, nil when there are none.
+func (ps Problems) Err() error {
+	if errs := ps.Errors(); len(errs) > 0 {
+		return errs
+	}
+	return nil
+}
+
+func (ps Problems) filter(warning bool) Problems {
+	var kept Problems
+	for _, p := range ps {
+		if p.Warning == warning {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+// maxProblems bounds what is said about one file. The note that says so is an
+// error, so that a flood of warnings cannot hide an invalid pack.
+const maxProblems = 500
+
+// maxField bounds the path of a field that somebody nested absurdly deep.
+const maxField = 200
+
+// report gathers the problems of one file.
+type report struct {
+	file     string
+	root     *node // nil while nothing could be read
+	problems Problems
+	full     bool
+	// broken holds the fields that could not be decoded: their values are
+	// not known, so that no check may speak about them.
+	broken map[string]bool
+}
+
+func newReport(file string) *report {
+	return &report{file: file, broken: map[string]bool{}}
+}
+
+// add appends a problem at a place in the file.
+func (r *report) add(at position, p Problem) {
+	if r.full {
+		return
+	}
+	if len(r.problems) == maxProblems {
+		r.full = true
+		p = Problem{Field: bundleField, Message: fmt.Sprintf("more than %d problems; the rest are not listed", maxProblems)}
+		at = position{1, 1}
+	}
+	if len(p.Field) > maxField {
+		p.Field = p.Field[:maxField] + "..."
+	}
+	p.File, p.Line, p.Column = r.file, max(at.line, 1), max(at.column, 1)
+	r.problems = append(r.problems, p)
+}
+
+// undecodable adds an error at a field whose value is now unknown.
+func (r *report) undecodable(at position, field, message string) {
+	r.broken[field] = true
+	r.add(at, Problem{Field: field, Message: message})
+}
+
+// check adds what a check found, placed at the field or its nearest existing
+// ancestor, unless the field could not be decoded in the first place.
+func (r *report) check(p Problem) {
+	if r.full || r.isBroken(p.Field) {
+		return
+	}
+	r.add(r.root.locate(p.Field), p)
+}
+
+// isBroken says whether field, or anything it lies in, could not be decoded.
+func (r *report) isBroken(field string) bool {
+	if r.broken[field] {
+		return true
+	}
+	for i := range len(field) {
+		if (field[i] == '.' || field[i] == '[') && r.broken[field[:i]] {
+			return true
+		}
+	}
+	return false
+}
+
+// sorted returns the problems by place, each once.
+func (r *report) sorted() Problems {
+	slices.SortStableFunc(r.problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	seen := make(map[Problem]bool, len(r.problems))
+	return slices.DeleteFunc(r.problems, func(p Problem) bool {
+		if seen[p] {
+			return true
+		}
+		seen[p] = true
+		return false
+	})
+}

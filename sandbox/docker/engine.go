@@ -1,0 +1,190 @@
+package docker
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/versions"
+	"github.com/docker/docker/client"
+
+	"github.com/agentclash/agentclash/sandbox"
+)
+
+// minAPI is the oldest API with everything the containers here ask for.
+const minAPI = "1.40"
+
+// Engine describes the engine that answers.
+type Engine struct {
+	Host         string   `json:"host"`   // its address
+	Source       string   `json:"source"` // who said to look there
+	Name         string   `json:"name"`   // "Docker Engine", "Podman Engine"
+	Version      string   `json:"version"`
+	API          string   `json:"api"`
+	OS           string   `json:"os"`
+	Arch         string   `json:"arch"` // amd64, arm64
+	CPUs         int      `json:"cpus"`
+	MemoryBytes  int64    `json:"memory_bytes"`
+	Rootless     bool     `json:"rootless"`
+	CgroupV2     bool     `json:"cgroup_v2"`
+	Runtime      string   `json:"runtime"`
+	Runtimes     []string `json:"runtimes"`
+	StorageSpace string   `json:"storage"` // the storage driver
+}
+
+// Probe asks whether an engine answers, within half a second unless it is
+// reached through ssh. When none does the error wraps
+// [sandbox.ErrUnavailable] and says where was looked and what to do.
+func Probe(ctx context.Context, o Options) (Engine, error) {
+	c, e, err := o.connect(ctx)
+	if err != nil {
+		return Engine{}, err
+	}
+	defer c.Close()
+	return describe(ctx, c, e)
+}
+
+// connect finds the endpoint that answers, and agrees with it on the API.
+func (o Options) connect(ctx context.Context) (*client.Client, endpoint, error) {
+	all, err := o.endpoints()
+	if err != nil {
+		return nil, endpoint{}, fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
+	}
+	limit := probeTime
+	if strings.HasPrefix(all[0].host, "ssh://") {
+		limit = sshTime
+	}
+	within, stop := context.WithTimeout(ctx, limit)
+	defer stop()
+	var tried []string
+	for _, e := range all {
+		c, err := o.open(within, e)
+		if err == nil {
+			return c, e, nil
+		}
+		if ctx.Err() != nil {
+			return nil, endpoint{}, context.Cause(ctx)
+		}
+		tried = append(tried, fmt.Sprintf("%s (%s): %s", e.host, e.source, reason(err)))
+	}
+	if len(all) > 1 {
+		// Whoever has no engine is not helped by all the sockets it is not on.
+		tried = slices.DeleteFunc(tried, func(t string) bool { return strings.HasSuffix(t, reasonAbsent) && t != tried[0] })
+	}
+	return nil, endpoint{}, fmt.Errorf("%w: %s; start Docker, or set DOCKER_HOST", sandbox.ErrUnavailable, strings.Join(tried, "; "))
+}
+
+const reasonAbsent = "there is no such socket"
+
+// reason is an error of a first contact in few words.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return reasonAbsent
+	case errors.Is(err, os.ErrPermission), strings.Contains(err.Error(), "permission denied"):
+		return "permission denied (is your user in the docker group?)"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no answer in time"
+	}
+	return err.Error()
+}
+
+func (o Options) open(ctx context.Context, e endpoint) (*client.Client, error) {
+	c, err := o.newClient(e)
+	if err != nil {
+		return nil, err
+	}
+	ping, err := c.Ping(ctx)
+	if err == nil && ping.OSType != "" && ping.OSType != "linux" {
+		err = fmt.Errorf("it runs %s containers, not Linux ones", ping.OSType)
+	}
+	if err == nil && ping.APIVersion != "" && versions.LessThan(ping.APIVersion, minAPI) {
+		err = fmt.Errorf("it speaks API %s, which is older than %s", ping.APIVersion, minAPI)
+	}
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	c.NegotiateAPIVersionPing(ping)
+	return c, nil
+}
+
+// newClient makes a client whose connections can be watched while they are
+// dialled and upgraded; see attach.
+func (o Options) newClient(e endpoint) (*client.Client, error) {
+	transport := &http.Transport{MaxIdleConns: 16, MaxIdleConnsPerHost: 16, IdleConnTimeout: 30 * time.Second}
+	opts := []client.Opt{client.WithHTTPClient(&http.Client{Transport: transport, CheckRedirect: client.CheckRedirect})}
+	if strings.HasPrefix(e.host, "ssh://") {
+		dial, err := sshDialer(o.SSH, e.host)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, client.WithHost("http://docker.invalid"), client.WithDialContext(dial))
+	} else {
+		opts = append(opts, client.WithHost(e.host))
+	}
+	c, err := client.NewClientWithOpts(opts...)
+	if err != nil {
+		return nil, err
+	}
+	dial := transport.DialContext
+	if e.tls != nil {
+		// Told of TLS, the library would dial upgrades by itself.
+		dial, transport.Proxy = (&tls.Dialer{Config: e.tls}).DialContext, nil
+	}
+	transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if w, ok := ctx.Value(watchKey{}).(*connWatch); ok && err == nil {
+			w.set(conn)
+		}
+		return conn, err
+	}
+	return c, nil
+}
+
+func describe(ctx context.Context, c *client.Client, e endpoint) (Engine, error) {
+	ctx, stop := context.WithTimeout(ctx, callTime)
+	defer stop()
+	info, err := c.Info(ctx)
+	if err != nil {
+		return Engine{}, fmt.Errorf("ask the engine about itself: %w", err)
+	}
+	d := Engine{
+		Host: e.host, Source: e.source, Name: "Docker Engine", Version: info.ServerVersion, API: c.ClientVersion(),
+		OS: info.OperatingSystem, Arch: goArch(info.Architecture), CPUs: info.NCPU, MemoryBytes: info.MemTotal,
+		CgroupV2: info.CgroupVersion == "2", Runtime: info.DefaultRuntime, StorageSpace: info.Driver,
+	}
+	for name := range info.Runtimes {
+		d.Runtimes = append(d.Runtimes, name)
+	}
+	slices.Sort(d.Runtimes)
+	for _, s := range info.SecurityOptions {
+		d.Rootless = d.Rootless || strings.Contains(s, "rootless")
+	}
+	if v, err := c.ServerVersion(ctx); err == nil {
+		for _, part := range v.Components {
+			if strings.Contains(part.Name, "Podman") {
+				d.Name = part.Name
+			}
+		}
+	}
+	return d, nil
+}
+
+// goArch translates the kernel's name of an architecture.
+func goArch(arch string) string {
+	switch arch {
+	case "x86_64":
+		return "amd64"
+	case "aarch64":
+		return "arm64"
+	}
+	return arch
+}

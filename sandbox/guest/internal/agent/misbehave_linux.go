@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// misbehave runs one of the programs that a sandbox must survive.
+func misbehave(what string, args []string) int {
+	switch what {
+	case "ignore": // every signal that can be ignored, for ever
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
+		fmt.Println("ready")
+		time.Sleep(time.Hour)
+	case "daemon": // a child in a session of its own, with or without its environment
+		return daemon(args)
+	case "bomb": // forks for ever; with "setsid" into sessions of their own
+		bomb(len(args) > 0)
+	case "spew": // writes until it is stopped, or so many bytes
+		return spew(args)
+	case "hog": // takes memory until it is stopped
+		return hog(args)
+	case "signals": // sends every signal to the first process
+		for sig := syscall.Signal(1); sig <= 64; sig++ {
+			_ = syscall.Kill(1, sig)
+		}
+		fmt.Println("sent")
+	case "forge": // tries to get at the guest's own descriptors and memory
+		return forge(args)
+	case "args":
+		for _, a := range args {
+			fmt.Printf("%q\n", a)
+		}
+	case "resolve":
+		addrs, err := net.LookupHost(args[0])
+		fmt.Println(addrs, err)
+	case "threads": // as many processes that wait as the sandbox allows
+		return fill(args)
+	case "exit":
+		n, _ := strconv.Atoi(args[0])
+		return n
+	default:
+		fmt.Fprintf(os.Stderr, "agent: unknown program %q\n", what)
+		return 64
+	}
+	return 0
+}
+
+func fork(attr *syscall.ProcAttr, args ...string) (int, error) {
+	return syscall.ForkExec("/proc/self/exe", append([]string{"agent"}, args...), attr)
+}
+
+func daemon(args []string) int {
+	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for _, a := range args {
+		switch a {
+		case "bare":
+			attr.Env = nil
+		case "detached":
+			attr.Files = []uintptr{null.Fd(), null.Fd(), null.Fd()}
+		case "stay":
+			defer time.Sleep(time.Hour)
+		}
+	}
+	pid, err := fork(attr, "ignore")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println("pid", pid)
+	return 0
+}
+
+func bomb(setsid bool) {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: setsid}}
+	args := []string{"bomb"}
+	if setsid {
+		args = append(args, "setsid")
+	}
+	for {
+		_, _ = fork(attr, args...)
+	}
+}
+
+func spew(args []string) int {
+	limit := -1
+	if len(args) > 0 {
+		limit, _ = strconv.Atoi(args[0])
+	}
+	line := strings.Repeat("x", 4095) + "\n"
+	for n := 0; limit < 0 || n < limit; n += len(line) {
+		if _, err := os.Stdout.WriteString(line); err != nil {
+			return 1
+		}
+	}
+	return 0
+}
+
+func hog(args []string) int {
+	mib := 1 << 20
+	if len(args) > 0 {
+		mib, _ = strconv.Atoi(args[0])
+	}
+	var held [][]byte
+	for range mib {
+		b := make([]byte, 1<<20)
+		for i := range b {
+			b[i] = 1
+		}
+		held = append(held, b)
+	}
+	fmt.Println("held", len(held))
+	return 0
+}
+
+func forge(paths []string) int {
+	opened := 0
+	for _, p := range paths {
+		for _, flag := range []int{os.O_RDONLY, os.O_WRONLY} {
+			f, err := os.OpenFile(p, flag, 0)
+			if err == nil {
+				opened++
+				fmt.Println("opened", p)
+				_ = f.Close()
+				continue
+			}
+			fmt.Println("refused", p)
+		}
+	}
+	return opened
+}
+
+func fill(args []string) int {
+	n, _ := strconv.Atoi(args[0])
+	started := 0
+	for range n {
+		attr := &syscall.ProcAttr{Files: []uintptr{0, 1, 2}}
+		if _, err := fork(attr, "ignore"); err != nil {
+			break
+		}
+		started++
+	}
+	fmt.Println("started", started)
+	time.Sleep(time.Hour)
+	return 0
+}

@@ -1,0 +1,140 @@
+package sandbox
+
+import (
+	"context"
+	"time"
+)
+
+// Workspace is the root of everything an agent owns in a box.
+const Workspace = "/workspace"
+
+// Provider opens boxes. It is safe for concurrent use.
+type Provider interface {
+	// Open returns a fresh box that nothing else has used. The box lives
+	// until Close, or until this process dies.
+	Open(ctx context.Context, spec Spec) (Session, error)
+	// Describe says what boxes this provider opens, for the run's record.
+	Describe(ctx context.Context) (Description, error)
+	// Close removes every box that is still open and what the provider keeps.
+	Close(ctx context.Context) error
+}
+
+// Description is the provider's part of a run's record.
+type Description struct {
+	Kind    string `json:"kind"` // docker, scratch, memory
+	Engine  string `json:"engine,omitempty"`
+	Image   string `json:"image,omitempty"`    // as asked for
+	ImageID string `json:"image_id,omitempty"` // what it resolved to
+	// Note is one line for the user, such as a stand-in image; "" for none.
+	Note string `json:"note,omitempty"`
+}
+
+// Spec is what a box must be.
+type Spec struct {
+	Labels  Labels
+	Env     map[string]string
+	Network bool // false: no interface but lo
+	Limits  Limits
+	// Lifetime is when the box ends itself even if nobody closes it.
+	Lifetime time.Duration
+}
+
+// Labels name the owner of a box, for clean-up and for people.
+type Labels struct {
+	RunID, TrialID, Agent, Case string
+}
+
+// Limits bound a box. Zero fields take DefaultLimits' values.
+type Limits struct {
+	MemoryBytes    int64
+	NanoCPUs       int64
+	PIDs           int64
+	OpenFiles      int64
+	WorkspaceBytes int64
+}
+
+// DefaultLimits are the limits of a box that asks for none.
+func DefaultLimits() Limits {
+	return Limits{
+		MemoryBytes: 1280 << 20, NanoCPUs: 1e9, PIDs: 256, OpenFiles: 4096,
+		WorkspaceBytes: 512 << 20,
+	}
+}
+
+// Session is one open box. Calls may be concurrent. Paths are absolute, or
+// relative to Workspace. After Close every call fails with ErrClosed.
+type Session interface {
+	// ID names the box for people: a container's id, a directory.
+	ID() string
+	// Exec runs a program. A command that fails, is killed or runs out of
+	// time is a Result, not an error.
+	Exec(ctx context.Context, c Command) (Result, error)
+	// ReadFile reads a regular file, at most limit bytes of it from the
+	// start. A missing file is ErrNotFound, anything else but a regular file
+	// ErrNotRegular.
+	ReadFile(ctx context.Context, path string, limit int64) (File, error)
+	// WriteFile creates or replaces a file and its parents, at once: a reader
+	// sees the old content or the new.
+	WriteFile(ctx context.Context, path string, data []byte) error
+	// List walks a directory, at most limit entries. A missing one is
+	// ErrNotFound.
+	List(ctx context.Context, dir string, recursive bool, limit int) (Listing, error)
+	// Quiesce kills every process in the box but the box itself. Afterwards
+	// only what the caller runs is running.
+	Quiesce(ctx context.Context) error
+	// Close removes the box. It may be called twice.
+	Close(ctx context.Context) error
+}
+
+// Command is a program to run in a box.
+type Command struct {
+	Argv    []string
+	Dir     string // "" is Workspace
+	Env     map[string]string
+	Stdin   []byte
+	Timeout time.Duration // 0: until ctx ends
+	// HeadBytes and TailBytes bound what is kept of each stream; the middle
+	// is counted and dropped. Zero takes 512 KiB each.
+	HeadBytes, TailBytes int
+}
+
+// Result is what a command did.
+type Result struct {
+	ExitCode       int // 128+signal when killed; -1 when it could not be started
+	Signal         int // 0: ended by itself
+	TimedOut       bool
+	OutOfMemory    bool
+	OutputLimit    bool // killed for writing more than the box allows
+	Stdout, Stderr Output
+	Elapsed        time.Duration
+	StartError     string // why the program could not be started, "" when it was
+}
+
+// Output is a bounded stream: Text holds the head and the tail, with one line
+// in between that says what was dropped.
+type Output struct {
+	Text      string
+	Bytes     int64 // all that was written
+	Truncated bool
+}
+
+// File is the content of a regular file.
+type File struct {
+	Data []byte // at most the limit asked for
+	Size int64  // of the whole file
+	Mode uint32
+}
+
+// Listing is a directory's content, sorted by path.
+type Listing struct {
+	Entries   []Entry
+	Truncated bool
+}
+
+// Entry is one file or directory; Path is absolute.
+type Entry struct {
+	Path    string
+	Size    int64
+	Dir     bool
+	Symlink bool
+}

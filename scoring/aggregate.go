@@ -1,0 +1,278 @@
+package scoring
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Aggregate makes the scorecard of a run agent from all attempts of its
+// trials, in any order. Of a trial's attempts the last decides; all of them
+// count as spend. Only the slim parts of a trial's scorecard are read: overall
+// score, validity and dimensions.
+func Aggregate(spec Spec, trials []Trial, minPassRate float64) AgentScorecard {
+	a := NewAggregator(spec, minPassRate)
+	for _, t := range trials {
+		a.Add(t)
+	}
+	return a.Scorecard()
+}
+
+// Aggregator is Aggregate for trials that come one by one. It keeps a few
+// numbers of each trial, whatever the size of what it is given. The result
+// does not depend on the order of Add. It is not safe for concurrent use.
+type Aggregator struct {
+	dimensions  []string
+	minPassRate float64
+	last        map[trialKey]slim
+	// spent holds the cost of the attempts that do not decide.
+	spent []float64
+	// unpriced counts all attempts of unknown cost.
+	unpriced int
+}
+
+type trialKey struct {
+	caseKey    string
+	repetition int
+}
+
+// slim is what the aggregate keeps of an attempt.
+type slim struct {
+	attempt int
+	outcome Outcome
+	sound   bool // its scorecard is valid
+	usage   Usage
+	cost    *float64
+	latency *int64
+	overall *float64
+	dims    []portion
+}
+
+// portion is a trial's part in a dimension's mean.
+type portion struct {
+	score   float64
+	counts  bool
+	errored bool
+}
+
+// NewAggregator starts an aggregate; minPassRate is the share of valid trials
+// that must pass for the run agent to pass.
+func NewAggregator(spec Spec, minPassRate float64) *Aggregator {
+	a := &Aggregator{minPassRate: minPassRate, last: map[trialKey]slim{}}
+	for _, d := range spec.Normalize().Scorecard.Dimensions {
+		a.dimensions = append(a.dimensions, d.Key)
+	}
+	return a
+}
+
+// Add takes an attempt of a trial into account. An attempt without an outcome
+// is not finished: it counts as spend and as nothing else.
+func (a *Aggregator) Add(t Trial) {
+	if t.CostUSD == nil {
+		a.unpriced++
+	}
+	switch t.Outcome {
+	case OutcomePassed, OutcomeFailed, OutcomeInvalid:
+	default:
+		a.spend(t.CostUSD)
+		return
+	}
+	key := trialKey{t.CaseKey, t.Repetition}
+	before, ok := a.last[key]
+	if ok && before.attempt > t.Attempt {
+		a.spend(t.CostUSD)
+		return
+	}
+	if ok {
+		a.spend(before.cost)
+	}
+	a.last[key] = a.slim(t)
+}
+
+func (a *Aggregator) spend(cost *float64) {
+	if cost != nil {
+		a.spent = append(a.spent, *cost)
+	}
+}
+
+func (a *Aggregator) slim(t Trial) slim {
+	s := slim{attempt: t.Attempt, outcome: t.Outcome, usage: t.Usage, cost: t.CostUSD, latency: t.LatencyMS}
+	if t.Outcome == OutcomeInvalid {
+		return s
+	}
+	s.dims = make([]portion, len(a.dimensions))
+	if t.Scorecard == nil { // the agent failed before there was anything to score
+		s.overall = new(0.0)
+		for i := range s.dims {
+			s.dims[i].counts = true
+		}
+		return s
+	}
+	s.sound = t.Scorecard.Validity == ValidityValid
+	s.overall = t.Scorecard.OverallScore
+	for i, d := range t.Scorecard.Dimensions {
+		if d.AgentFault && s.overall == nil {
+			s.overall = new(0.0)
+		}
+		j := i
+		if i >= len(a.dimensions) || a.dimensions[i] != d.Key {
+			if j = slices.Index(a.dimensions, d.Key); j < 0 {
+				continue
+			}
+		}
+		s.dims[j] = partOf(d)
+	}
+	return s
+}
+
+func partOf(d DimensionResult) portion {
+	switch {
+	case d.Score != nil:
+		return portion{score: *d.Score, counts: true}
+	case d.AgentFault:
+		return portion{counts: true}
+	}
+	return portion{errored: d.State == Errored}
+}
+
+// Scorecard is the aggregate of what was added so far. It may be asked for at
+// any time.
+func (a *Aggregator) Scorecard() AgentScorecard {
+	trials := a.ordered()
+	out := AgentScorecard{Trials: len(trials), Validity: ValidityValid}
+	valid := trials[:0:0]
+	for _, s := range trials {
+		switch s.outcome {
+		case OutcomePassed:
+			out.PassedTrials++
+		case OutcomeFailed:
+			out.FailedTrials++
+		default:
+			out.InvalidTrials++
+			out.Validity = ValidityDegraded
+			continue
+		}
+		if !s.sound {
+			out.Validity = ValidityDegraded
+		}
+		valid = append(valid, s)
+	}
+	if len(valid) == 0 {
+		out.Validity = ValidityInvalid
+	} else {
+		rate := float64(out.PassedTrials) / float64(len(valid))
+		out.PassRate, out.Passed = &rate, rate >= a.minPassRate
+	}
+	out.Headline = headline(out)
+	out.Dimensions = a.means(valid)
+	out.SpentUSD = a.total(trials)
+	sums(&out, valid)
+	return out
+}
+
+// ordered sorts the trials, so that sums of floating point numbers do not
+// depend on the order in which trials ended.
+func (a *Aggregator) ordered() []slim {
+	keys := make([]trialKey, 0, len(a.last))
+	for k := range a.last {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(x, y trialKey) int {
+		return cmp.Or(cmp.Compare(x.caseKey, y.caseKey), cmp.Compare(x.repetition, y.repetition))
+	})
+	out := make([]slim, len(keys))
+	for i, k := range keys {
+		out[i] = a.last[k]
+	}
+	return out
+}
+
+// headline is the one word for a run agent.
+func headline(c AgentScorecard) string {
+	switch {
+	case c.Validity != ValidityValid:
+		return ValidityDegraded
+	case c.Passed:
+		return string(OutcomePassed)
+	}
+	return string(OutcomeFailed)
+}
+
+func (a *Aggregator) means(valid []slim) []AggregateDimension {
+	out := make([]AggregateDimension, len(a.dimensions))
+	for i, key := range a.dimensions {
+		d := AggregateDimension{Key: key, State: Unavailable}
+		sum := 0.0
+		for _, s := range valid {
+			if s.dims[i].counts {
+				d.N++
+				sum += s.dims[i].score
+			}
+			if s.dims[i].errored {
+				d.State = Errored
+			}
+		}
+		if d.N > 0 {
+			d.State, d.Score = Available, new(sum/float64(d.N))
+		}
+		out[i] = d
+	}
+	return out
+}
+
+// sums fills in what is added up or averaged over the valid trials. A sum with
+// an unknown part is unknown.
+func sums(out *AgentScorecard, valid []slim) {
+	var overall, latency mean
+	cost, priced := 0.0, len(valid) > 0
+	for _, s := range valid {
+		out.Usage.InputTokens += s.usage.InputTokens
+		out.Usage.OutputTokens += s.usage.OutputTokens
+		out.Usage.TotalTokens += s.usage.TotalTokens
+		if s.cost == nil {
+			priced = false
+		} else {
+			cost += *s.cost
+		}
+		if s.overall != nil {
+			overall.add(*s.overall)
+		}
+		if s.latency != nil {
+			latency.add(float64(*s.latency))
+		}
+	}
+	if priced {
+		out.CostUSD = &cost
+	}
+	out.OverallScore, out.LatencyMS = overall.value(), latency.value()
+}
+
+// mean is a running mean; without a number there is none.
+type mean struct{ sum, n float64 }
+
+func (m *mean) add(v float64) { m.sum += v; m.n++ }
+
+func (m *mean) value() *float64 {
+	if m.n == 0 {
+		return nil
+	}
+	return new(m.sum / m.n)
+}
+
+// total is what all attempts cost; nil when any of them is unknown.
+func (a *Aggregator) total(trials []slim) *float64 {
+	if a.unpriced > 0 {
+		return nil
+	}
+	sum := 0.0
+	for _, s := range trials {
+		if s.cost != nil {
+			sum += *s.cost
+		}
+	}
+	rest := slices.Clone(a.spent)
+	slices.Sort(rest)
+	for _, v := range rest {
+		sum += v
+	}
+	return &sum
+}

@@ -1,0 +1,103 @@
+package scoring
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+func exactMatch(settings) matcher {
+	return func(expected string) (comparison, error) {
+		return func(actual string) finding {
+			return judged(actual == expected, "the text is not the expected one")
+		}, nil
+	}
+}
+
+func contains(settings) matcher {
+	return func(expected string) (comparison, error) {
+		return func(actual string) finding {
+			return judged(strings.Contains(actual, expected), "the text does not contain the expected one")
+		}, nil
+	}
+}
+
+// regexEvidence is the evidence of a regex_match.
+type regexEvidence struct {
+	Kind    string `json:"kind"`
+	Pattern string `json:"pattern"`
+	Matched bool   `json:"matched"`
+}
+
+func regexMatch(settings) matcher {
+	return patternMatch(newMemo(compilePattern))
+}
+
+func patternMatch(patterns *memo[*regexp.Regexp]) matcher {
+	return func(expected string) (comparison, error) {
+		re, err := patterns.get(expected)
+		if err != nil {
+			return nil, err
+		}
+		return func(actual string) finding {
+			ok := re.MatchString(actual)
+			return judged(ok, "the pattern does not match").with(regexEvidence{"regex_match", clip(expected), ok})
+		}, nil
+	}
+}
+
+func compilePattern(pattern string) (*regexp.Regexp, error) {
+	if len(pattern) > maxPattern {
+		return nil, fmt.Errorf("the pattern has %d bytes; at most %d are compiled", len(pattern), maxPattern)
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("the pattern is no RE2 expression: %w", err)
+	}
+	return re, nil
+}
+
+// What a memo keeps: a pack's expected texts come from its cases, of which
+// there are few, but nothing says so.
+const (
+	memoEntries = 64
+	memoBytes   = 32 << 10 // longer texts are compiled each time
+)
+
+// memo remembers what expected texts compiled to. It is safe for concurrent
+// use.
+type memo[T any] struct {
+	compile func(string) (T, error)
+	mu      sync.Mutex
+	known   map[string]compiled[T]
+}
+
+type compiled[T any] struct {
+	value T
+	err   error
+}
+
+func newMemo[T any](compile func(string) (T, error)) *memo[T] {
+	return &memo[T]{compile: compile, known: map[string]compiled[T]{}}
+}
+
+func (m *memo[T]) get(text string) (T, error) {
+	if len(text) > memoBytes {
+		return m.compile(text)
+	}
+	m.mu.Lock()
+	c, ok := m.known[text]
+	m.mu.Unlock()
+	if ok {
+		return c.value, c.err
+	}
+	c.value, c.err = m.compile(text)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.known) >= memoEntries {
+		clear(m.known)
+	}
+	m.known[text] = c
+	return c.value, c.err
+}

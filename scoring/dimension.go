@@ -1,0 +1,179 @@
+package scoring
+
+import (
+	"fmt"
+	"slices"
+)
+
+// dimension is a declared dimension, ready to be scored.
+type dimension struct {
+	Dimension
+	weight float64
+	scope  []int // validators read, for the sources validators and metric
+	metric int   // index, for the source metric
+}
+
+// scored is a dimension's result, with what its JSON does not say.
+type scored struct {
+	DimensionResult
+	cause cause
+}
+
+func (d *dimension) give(score float64) scored {
+	return scored{DimensionResult: DimensionResult{
+		Key: d.Key, Source: d.Source, Gate: d.Gate, State: Available, Score: new(min(max(score, 0), 1)),
+	}}
+}
+
+func (d *dimension) lack(state State, c cause, reason string) scored {
+	return scored{cause: c, DimensionResult: DimensionResult{
+		Key: d.Key, Source: d.Source, Gate: d.Gate, State: state, Reason: reason, AgentFault: c == causeAgent,
+	}}
+}
+
+// score is the dimension's score from what the validators and metrics say.
+func (t *trial) score(d *dimension, s *Scorer, results []result, metrics []measured) scored {
+	switch d.Source {
+	case SourceValidators:
+		return d.validators(results)
+	case SourceMetric:
+		return d.fromMetric(&metrics[d.metric])
+	case SourceReliability:
+		return t.reliability(d)
+	case SourceLatency:
+		return d.lower(t.latency(s, nil))
+	}
+	return d.lower(t.modelCost(s, nil))
+}
+
+// validators is the mean of the scores in scope. The first validator without a
+// score decides what the dimension lacks; an agent that did not produce what
+// any of them reads is at fault.
+func (d *dimension) validators(results []result) scored {
+	if len(d.scope) == 0 {
+		return d.lack(Unavailable, causePack, "no validator is in scope")
+	}
+	sum := 0.0
+	var first *result
+	agent := false
+	for _, i := range d.scope {
+		r := &results[i]
+		if r.State == Available {
+			sum += *r.NormalizedScore
+			continue
+		}
+		agent = agent || r.cause == causeAgent
+		if first == nil {
+			first = r
+		}
+	}
+	if first == nil {
+		return d.give(sum / float64(len(d.scope)))
+	}
+	out := d.lack(first.State, first.cause, clipTo(fmt.Sprintf("validator %s: %s", quoted(first.Key), first.Reason), maxReason))
+	out.AgentFault = agent
+	return out
+}
+
+func (d *dimension) fromMetric(m *measured) scored {
+	switch {
+	case m.State != Available:
+		return d.lack(m.State, m.cause, clipTo(fmt.Sprintf("metric %s: %s", quoted(m.Key), m.Reason), maxReason))
+	case m.numeric == nil:
+		return d.lack(Unavailable, causePack, fmt.Sprintf("metric %s is not a number", quoted(m.Key)))
+	case d.BetterDirection == Higher:
+		return d.give(higherIsBetter(*m.numeric, *d.Normalization.Target, *d.Normalization.Max))
+	}
+	return d.give(lowerIsBetter(*m.numeric, *d.Normalization.Target, *d.Normalization.Max))
+}
+
+// reliability is 1 for a trial that reached its end without a failure.
+func (t *trial) reliability(d *dimension) scored {
+	if t.ev.Completed == nil {
+		return d.lack(Unavailable, causeNone, "the trial has no end")
+	}
+	if *t.ev.Completed && t.ev.FailureCount == 0 {
+		return d.give(1)
+	}
+	return d.give(0)
+}
+
+func (d *dimension) lower(v value) scored {
+	if v.state != Available {
+		return d.lack(v.state, v.cause, v.reason)
+	}
+	return d.give(lowerIsBetter(v.number, *d.Normalization.Target, *d.Normalization.Max))
+}
+
+// lowerIsBetter maps a number onto 0..1: 1 up to target, 0 from worst on.
+func lowerIsBetter(v, target, worst float64) float64 {
+	switch {
+	case v <= target:
+		return 1
+	case v >= worst:
+		return 0
+	}
+	return 1 - part(v, target, worst)
+}
+
+// higherIsBetter maps a number onto 0..1: 1 from target on, 0 up to floor.
+func higherIsBetter(v, target, floor float64) float64 {
+	switch {
+	case v >= target:
+		return 1
+	case v <= floor:
+		return 0
+	}
+	return part(v, floor, target)
+}
+
+// part is how far v is on the way from one end to the other, also where the
+// distance between two float64 is none.
+func part(v, from, to float64) float64 {
+	if !finite(to - from) {
+		v, from, to = v/2, from/2, to/2
+	}
+	return (v - from) / (to - from)
+}
+
+// prepareDimensions resolves the keys that dimensions name. The spec is valid.
+func (s *Scorer) prepareDimensions() {
+	all := make([]int, len(s.validators))
+	for i := range all {
+		all[i] = i
+	}
+	for _, decl := range s.spec.Scorecard.Dimensions {
+		d := dimension{Dimension: decl, weight: 1}
+		if decl.Weight != nil {
+			d.weight = *decl.Weight
+		}
+		switch decl.Source {
+		case SourceValidators:
+			d.scope = all
+			if len(decl.Validators) > 0 {
+				d.scope = s.indexes(decl.Validators)
+			}
+		case SourceMetric:
+			d.metric = slices.IndexFunc(s.metrics, func(m metric) bool { return m.Key == decl.Metric })
+			s.metrics[d.metric].used = true
+			if s.metrics[d.metric].Collector == CollectorPassRate {
+				d.scope = all
+			}
+		}
+		for _, i := range d.scope {
+			s.used[i] = true
+		}
+		s.dimensions = append(s.dimensions, d)
+	}
+}
+
+// indexes are the validators of these keys, in declared order.
+func (s *Scorer) indexes(keys []string) []int {
+	var out []int
+	for i, v := range s.validators {
+		if slices.Contains(keys, v.Key) {
+			out = append(out, i)
+		}
+	}
+	return out
+}

@@ -1,0 +1,21 @@
+// Package scoring turns the evidence of one trial into a scorecard, and the
+// trials of one run agent into one.
+//
+// Decided here: what an evaluation spec may say ([Spec.Validate]), what a
+// reference such as case.expectations.answer resolves to, what each validator,
+// metric, dimension and strategy is worth, whose fault a missing score is, and
+// whether a trial passed, failed or cannot be judged.
+//
+// Not decided here: what happened. [Evidence] is handed in, folded from stored
+// events elsewhere, and everything in this room is a pure function of it: no
+// clock, no file, no network, no command, no model. The same spec and the same
+// evidence give the same scorecard, today or in a year.
+//
+// The way in is [Compile], which checks a spec and prepares it once, then
+// [Scorer.Score] for each trial, [Scorer.Decide] for its outcome and an
+// [Aggregator] for the run agent. A new validator type is one row of the table
+// in registry.go.
+//
+// Texts in specs, cases and evidence are hostile: sizes are bounded, nothing
+// panics, and what is kept in a result is cut to a few KiB.
+package scoring

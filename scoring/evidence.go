@@ -1,0 +1,157 @@
+package scoring
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Evidence is everything scoring may look at for one trial: the case and the
+// facts folded from the trial's stored events. It is plain data; building it
+// is engine/event's work, judging it is this room's.
+type Evidence struct {
+	Case Case
+
+	// FinalOutput is nil when the agent never produced one.
+	FinalOutput *string
+	// Completed says whether the trial reached a regular end; nil without a
+	// terminal event.
+	Completed *bool
+
+	StartedAt     time.Time
+	EndedAt       time.Time // zero: no terminal event
+	FirstOutputAt time.Time // zero: no output was seen
+
+	// InputTokens, OutputTokens and TotalTokens are nil when unknown.
+	InputTokens       *int64
+	OutputTokens      *int64
+	TotalTokens       *int64
+	RaceContextTokens int64
+	// Models holds usage by provider and model, sorted by both.
+	Models []ModelUsage
+
+	ToolCalls     []ToolCall
+	ToolCallCount *int
+	// FailureCount adds up failed runs, tool calls and sandbox commands.
+	FailureCount int
+
+	// Files and Directories are captures by post_execution_check key. A key
+	// that is absent was never captured.
+	Files       map[string]CapturedFile
+	Directories map[string]CapturedDirectory
+	// CodeRuns are code_execution results by validator key.
+	CodeRuns map[string]CodeRun
+
+	// Sources point at the event that best explains a piece of evidence:
+	// "final_output", "file:<key>", "code:<validator key>".
+	Sources map[string]Source
+}
+
+// Source is a pointer into a trial's event log.
+type Source struct {
+	Kind      string `json:"kind"` // final_output, model_call, tool_call, run_event
+	Sequence  int64  `json:"sequence"`
+	EventType string `json:"event_type"`
+	FieldPath string `json:"field_path,omitempty"`
+}
+
+// Case is the part of a stored case document that scoring may read.
+type Case struct {
+	Key          string                   `json:"case_key"`
+	ChallengeKey string                   `json:"challenge_key"`
+	Payload      json.RawMessage          `json:"payload,omitempty"`
+	Inputs       map[string]CaseInput     `json:"inputs,omitempty"`
+	Expectations map[string]CaseInput     `json:"expectations,omitempty"`
+	Artifacts    map[string]AssetEvidence `json:"artifacts,omitempty"`
+}
+
+// CaseInput is one input or expectation. Value is nil when absent or null.
+type CaseInput struct {
+	Kind        string          `json:"kind,omitempty"`
+	Value       json.RawMessage `json:"value,omitempty"`
+	ArtifactKey string          `json:"artifact_key,omitempty"`
+	Path        string          `json:"path,omitempty"`
+	Source      string          `json:"source,omitempty"`
+}
+
+// AssetEvidence is what `artifact.<key>` and its fields resolve to. Text is
+// the asset's content where it is known, nil otherwise.
+type AssetEvidence struct {
+	Key       string  `json:"key"`
+	Kind      string  `json:"kind,omitempty"`
+	Path      string  `json:"path"`
+	MediaType string  `json:"media_type,omitempty"`
+	Text      *string `json:"text,omitempty"`
+}
+
+// ModelUsage is what one model was asked for in a trial.
+type ModelUsage struct {
+	ProviderKey     string
+	ProviderModelID string
+	InputTokens     int64
+	OutputTokens    int64
+	TotalTokens     int64
+	Known           bool // false: the provider reported no usage
+}
+
+// ToolCall is one executed or refused tool call, in order.
+type ToolCall struct {
+	Sequence      int64
+	Name          string
+	Arguments     string // compact JSON, keys sorted
+	Failed        bool
+	FailureOrigin string
+	Error         string
+}
+
+// CapturedFile is the result of a file_capture check. Its JSON is the payload
+// of grader.verification.file_captured.
+type CapturedFile struct {
+	Key       string `json:"key"`
+	Path      string `json:"path"`
+	Exists    bool   `json:"exists"`
+	Content   string `json:"content,omitempty"`
+	Size      int64  `json:"size"`
+	Truncated bool   `json:"truncated,omitempty"`
+}
+
+// CapturedDirectory is the result of a directory_listing check. Its JSON is
+// the payload of grader.verification.directory_listed.
+type CapturedDirectory struct {
+	Key       string           `json:"key"`
+	Path      string           `json:"path"`
+	Exists    bool             `json:"exists"`
+	Entries   []DirectoryEntry `json:"entries"`
+	Truncated bool             `json:"truncated,omitempty"`
+}
+
+// DirectoryEntry is one file or directory in a listing.
+type DirectoryEntry struct {
+	Path  string `json:"path"`
+	Size  int64  `json:"size"`
+	IsDir bool   `json:"is_dir,omitempty"`
+}
+
+// CodeRun is what a code_execution validator's command did. Its JSON is the
+// payload of grader.verification.code_executed. The counts are not stored:
+// scoring reads them from the output, so that they can be recomputed.
+type CodeRun struct {
+	ValidatorKey   string `json:"validator_key"`
+	Target         string `json:"target"`
+	TargetPath     string `json:"target_path"`
+	TestCommand    string `json:"test_command"`
+	TimeoutMS      int64  `json:"timeout_ms"`
+	ExitCode       *int   `json:"exit_code,omitempty"`
+	Stdout         string `json:"stdout,omitempty"`
+	Stderr         string `json:"stderr,omitempty"`
+	TimedOut       bool   `json:"timed_out,omitempty"`
+	ExecutionError string `json:"execution_error,omitempty"`
+}
+
+// CodeExecutionConfig is the config of a code_execution validator, read here
+// by scoring and by the engine, which runs the command.
+type CodeExecutionConfig struct {
+	TestCommand   string   `json:"test_command"`
+	TimeoutMS     *int64   `json:"timeout_ms,omitempty"` // default 30000
+	Scoring       string   `json:"scoring,omitempty"`    // fraction_passed (default) or all_or_nothing
+	PassThreshold *float64 `json:"pass_threshold,omitempty"`
+}

@@ -1,0 +1,198 @@
+package scoring
+
+import (
+	"slices"
+	"time"
+)
+
+// The collectors that other code asks for by name.
+const (
+	CollectorCost     = "run_model_cost_usd"
+	CollectorPassRate = "validator_pass_rate"
+)
+
+// Collector describes where a metric's value comes from, for documents.
+type Collector struct {
+	Name string `json:"name"`
+	Type string `json:"type"` // numeric or boolean
+	Unit string `json:"unit,omitempty"`
+	Doc  string `json:"doc"`
+}
+
+// collector is a row of the table of collectors.
+type collector struct {
+	Collector
+	read func(t *trial, s *Scorer, results []result) value
+}
+
+// value is what a collector read: a number or a truth, or why there is none.
+type value struct {
+	state  State
+	number float64
+	truth  *bool
+	reason string
+	cause  cause
+}
+
+func number(v float64) value { return value{state: Available, number: v} }
+
+func none(c cause, reason string) value {
+	return value{state: Unavailable, cause: c, reason: reason}
+}
+
+// collectors is the one table of collectors.
+func collectors() []collector {
+	return []collector{
+		{Collector{"run_total_latency_ms", "numeric", "ms", "from the trial's start to its end"}, (*trial).latency},
+		{Collector{"run_ttft_ms", "numeric", "ms", "from the trial's start to the first output of a model"}, (*trial).firstOutput},
+		{Collector{"run_input_tokens", "numeric", "tokens", "tokens sent to models"}, tokens(func(ev *Evidence) *int64 { return ev.InputTokens })},
+		{Collector{"run_output_tokens", "numeric", "tokens", "tokens received from models"}, tokens(func(ev *Evidence) *int64 { return ev.OutputTokens })},
+		{Collector{"run_total_tokens", "numeric", "tokens", "both together"}, tokens(func(ev *Evidence) *int64 { return ev.TotalTokens })},
+		{Collector{"run_agent_tokens", "numeric", "tokens", "all tokens without those of injected standings"}, (*trial).agentTokens},
+		{Collector{"run_race_context_tokens", "numeric", "tokens", "tokens of injected standings"}, (*trial).raceTokens},
+		{Collector{"run_tool_call_count", "numeric", "", "tool calls, failed ones included"}, (*trial).toolCalls},
+		{Collector{CollectorCost, "numeric", "usd", "what the model calls cost by pricing.models"}, (*trial).modelCost},
+		{Collector{"run_completed_successfully", "boolean", "", "the trial reached a regular end"}, (*trial).completed},
+		{Collector{"run_failure_count", "numeric", "", "failed runs, tool calls and sandbox commands"}, (*trial).failures},
+		{Collector{CollectorPassRate, "numeric", "", "the mean score of all validators"}, passRate},
+	}
+}
+
+// absentCollectors are collectors that only the format has so far.
+func absentCollectors() []string {
+	return []string{"behavioral_recovery_score", "behavioral_exploration_efficiency_score", "behavioral_error_cascade_score",
+		"behavioral_scope_adherence_score", "behavioral_confidence_calibration_score"}
+}
+
+// Collectors lists the collectors a metric may name.
+func Collectors() []Collector {
+	rows := collectors()
+	out := make([]Collector, len(rows))
+	for i, r := range rows {
+		out[i] = r.Collector
+	}
+	return out
+}
+
+// findCollector is the row of a collector, or why there is none.
+func findCollector(rows []collector, name string) (*collector, string) {
+	if i := slices.IndexFunc(rows, func(r collector) bool { return r.Name == name }); i >= 0 {
+		return &rows[i], ""
+	}
+	if name == "" {
+		return nil, "is required"
+	}
+	if slices.Contains(absentCollectors(), name) {
+		return nil, notYet("the collector", name)
+	}
+	names := make([]string, len(rows))
+	for i, r := range rows {
+		names[i] = r.Name
+	}
+	return nil, "unknown collector " + quoted(name) + hint(name, append(names, absentCollectors()...))
+}
+
+// measured is a metric's result, with what its JSON does not say.
+type measured struct {
+	MetricResult
+	cause   cause
+	numeric *float64
+}
+
+func (t *trial) measure(m *metric, s *Scorer, results []result) measured {
+	v := m.read(t, s, results)
+	out := measured{cause: v.cause, MetricResult: MetricResult{
+		Key: m.Key, Collector: m.Collector, State: v.state, Unit: m.Unit, Reason: v.reason,
+	}}
+	switch {
+	case v.state != Available:
+	case v.truth != nil:
+		out.Value = *v.truth
+	default:
+		out.Value, out.numeric = v.number, &v.number
+	}
+	return out
+}
+
+func (t *trial) latency(*Scorer, []result) value {
+	if t.ev.StartedAt.IsZero() || t.ev.EndedAt.IsZero() {
+		return none(causeNone, "the trial has no start or no end")
+	}
+	return number(float64(milliseconds(t.ev.StartedAt, t.ev.EndedAt)))
+}
+
+func (t *trial) firstOutput(*Scorer, []result) value {
+	switch {
+	case t.ev.StartedAt.IsZero():
+		return none(causeNone, "the trial has no start")
+	case t.ev.FirstOutputAt.IsZero() && t.ev.Completed == nil:
+		return none(causeNone, "the trial has no end")
+	case t.ev.FirstOutputAt.IsZero():
+		return none(causeAgent, "there was no output")
+	}
+	return number(float64(milliseconds(t.ev.StartedAt, t.ev.FirstOutputAt)))
+}
+
+// milliseconds between two times, whole and never negative.
+func milliseconds(from, to time.Time) int64 { return max(to.Sub(from).Milliseconds(), 0) }
+
+func tokens(field func(*Evidence) *int64) func(*trial, *Scorer, []result) value {
+	return func(t *trial, _ *Scorer, _ []result) value {
+		if n := field(&t.ev); n != nil {
+			return number(float64(*n))
+		}
+		return none(causeNone, "the token count is unknown")
+	}
+}
+
+func (t *trial) agentTokens(*Scorer, []result) value {
+	if t.ev.TotalTokens == nil {
+		return none(causeNone, "the token count is unknown")
+	}
+	return number(max(float64(*t.ev.TotalTokens)-float64(t.ev.RaceContextTokens), 0))
+}
+
+func (t *trial) raceTokens(*Scorer, []result) value { return number(float64(t.ev.RaceContextTokens)) }
+
+func (t *trial) toolCalls(*Scorer, []result) value {
+	switch {
+	case t.ev.ToolCallCount != nil:
+		return number(float64(*t.ev.ToolCallCount))
+	case len(t.ev.ToolCalls) > 0:
+		return number(float64(len(t.ev.ToolCalls)))
+	}
+	return none(causeNone, "the number of tool calls is unknown")
+}
+
+func (t *trial) modelCost(s *Scorer, _ []result) value {
+	usd, unknown := t.cost(s.spec.Pricing)
+	if unknown != "" {
+		return none(causeNone, unknown)
+	}
+	return number(usd)
+}
+
+func (t *trial) completed(*Scorer, []result) value {
+	if t.ev.Completed == nil {
+		return none(causeNone, "the trial has no end")
+	}
+	return value{state: Available, truth: t.ev.Completed}
+}
+
+func (t *trial) failures(*Scorer, []result) value { return number(float64(t.ev.FailureCount)) }
+
+// passRate averages the scores of all validators; it needs all of them.
+func passRate(_ *trial, _ *Scorer, results []result) value {
+	sum := 0.0
+	for i := range results {
+		r := &results[i]
+		if r.State != Available {
+			return none(r.cause, "the validator "+quoted(r.Key)+" has no score")
+		}
+		sum += *r.NormalizedScore
+	}
+	if len(results) == 0 {
+		return none(causeNone, "there is no validator")
+	}
+	return number(sum / float64(len(results)))
+}

@@ -1,0 +1,249 @@
+package scoring
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// cause is whose doing it is that a result is missing.
+type cause int
+
+const (
+	causeNone   cause = iota // nobody's: there is a result, or no price, no clock
+	causeAgent               // the agent did not produce what is read
+	causePack                // the pack's author must mend something
+	causeEngine              // the machinery around the agent failed
+)
+
+// resolved is what a reference gave: a text, or why there is none.
+type resolved struct {
+	text   string
+	state  State
+	reason string
+	cause  cause
+}
+
+func found(text string) resolved { return resolved{text: text, state: Available} }
+
+func missing(c cause, format string, args ...any) resolved {
+	return resolved{state: Unavailable, cause: c, reason: clipTo(fmt.Sprintf(format, args...), maxReason)}
+}
+
+// unreadable is evidence that is there and makes no sense. All of it comes
+// with the pack: what the agent makes is plain text.
+func unreadable(format string, args ...any) resolved {
+	return resolved{state: Errored, cause: causePack, reason: clipTo(fmt.Sprintf(format, args...), maxReason)}
+}
+
+// maxSourceDepth bounds how many inputs may stand for one another.
+const maxSourceDepth = 8
+
+// trial is the evidence while one scorecard is made. The payload is decoded
+// when it is first read.
+type trial struct {
+	ev      Evidence
+	payload *payload
+}
+
+type payload struct {
+	value any
+	err   error
+}
+
+// ended says that the agent's part came to a regular end, so that what is not
+// there was not produced, or not collected.
+func (t *trial) ended() bool { return t.ev.Completed != nil && *t.ev.Completed }
+
+func (t *trial) resolve(r reference) resolved {
+	switch r.kind {
+	case refOutput:
+		if t.ev.FinalOutput == nil {
+			return missing(causeAgent, "there is no final output")
+		}
+		return found(*t.ev.FinalOutput)
+	case refChallenge:
+		return t.challengeInput()
+	case refPayload:
+		return t.fromPayload(r)
+	case refInput:
+		return t.entry(t.ev.Case.Inputs, "input", r.key, r.path, 0)
+	case refExpectation:
+		return t.entry(t.ev.Case.Expectations, "expectation", r.key, r.path, 0)
+	case refArtifact:
+		return t.artifact(r.key, r.path, false)
+	case refFile:
+		return t.file(r.key)
+	case refLiteral:
+		return found(r.key)
+	}
+	return unreadable("%s is no evidence reference", quoted(r.text))
+}
+
+func (t *trial) decodedPayload() payload {
+	if t.payload == nil {
+		v, err := decodeJSON(bytes.NewReader(t.ev.Case.Payload))
+		t.payload = &payload{v, err}
+	}
+	return *t.payload
+}
+
+func (t *trial) challengeInput() resolved {
+	raw := bytes.TrimSpace(t.ev.Case.Payload)
+	if len(raw) == 0 {
+		return missing(causePack, "the case has no payload")
+	}
+	if p := t.decodedPayload(); p.err == nil {
+		if s, ok := loose(p.value); ok {
+			return found(s)
+		}
+	}
+	return found(string(raw))
+}
+
+func (t *trial) fromPayload(r reference) resolved {
+	if len(bytes.TrimSpace(t.ev.Case.Payload)) == 0 {
+		return missing(causePack, "the case has no payload")
+	}
+	p := t.decodedPayload()
+	if p.err != nil {
+		return unreadable("the case's payload is not JSON: %v", p.err)
+	}
+	return walk(p.value, r.path, r.text)
+}
+
+// entry resolves an input or an expectation: its value, else what its source,
+// its artifact or its path says.
+func (t *trial) entry(entries map[string]CaseInput, what, key string, path []string, depth int) resolved {
+	e, ok := entries[key]
+	switch {
+	case !ok:
+		return missing(causePack, "the case has no %s %s", what, quoted(key))
+	case depth > maxSourceDepth:
+		return unreadable("the source of %s %s goes through more than %d others", what, quoted(key), maxSourceDepth)
+	case !isNull(e.Value):
+		return fromValue(e.Value, path, what, key)
+	case e.Source != "":
+		return t.fromSource(e.Source, what, key, path, depth)
+	case e.ArtifactKey != "":
+		return t.artifact(e.ArtifactKey, path, true)
+	case e.Path != "" && len(path) == 0:
+		return found(e.Path)
+	}
+	return missing(causePack, "%s %s has no value", what, quoted(key))
+}
+
+func fromValue(raw json.RawMessage, path []string, what, key string) resolved {
+	if len(path) == 0 && raw[0] == '"' { // the common case, without a tree
+		var s string
+		if json.Unmarshal(raw, &s) == nil {
+			return found(s)
+		}
+	}
+	v, err := decodeJSON(bytes.NewReader(raw))
+	if err != nil {
+		return unreadable("the value of %s %s is not JSON: %v", what, quoted(key), err)
+	}
+	return walk(v, path, what+" "+key)
+}
+
+func (t *trial) fromSource(source, what, key string, path []string, depth int) resolved {
+	if name, ok := strings.CutPrefix(source, "input:"); ok {
+		return t.entry(t.ev.Case.Inputs, "input", strings.TrimSpace(name), path, depth+1)
+	}
+	if name, ok := strings.CutPrefix(source, "artifact:"); ok {
+		return t.artifact(strings.TrimSpace(name), path, true)
+	}
+	return unreadable("the source %s of %s %s is neither input:<key> nor artifact:<key>", quoted(source), what, quoted(key))
+}
+
+// artifact resolves an asset: to its content for an input or an expectation
+// that is backed by it, where the content is known, to its path otherwise.
+func (t *trial) artifact(key string, path []string, content bool) resolved {
+	a, ok := t.ev.Case.Artifacts[key]
+	if !ok {
+		return missing(causePack, "the case has no artifact %s", quoted(key))
+	}
+	if len(path) == 0 {
+		if content && a.Text != nil {
+			return found(*a.Text)
+		}
+		return found(a.Path)
+	}
+	fields := map[string]string{"key": a.Key, "kind": a.Kind, "path": a.Path, "media_type": a.MediaType}
+	if v, ok := fields[path[0]]; ok && len(path) == 1 {
+		return found(v)
+	}
+	return missing(causePack, "artifact %s has no field %s; it has key, kind, path and media_type", quoted(key), quoted(strings.Join(path, ".")))
+}
+
+// walk follows the steps of a reference into a JSON value.
+func walk(v any, path []string, name string) resolved {
+	for i, step := range path {
+		next, ok := child(v, step)
+		if !ok {
+			return missing(causePack, "%s has nothing at %s", quoted(name), quoted(strings.Join(path[:i+1], ".")))
+		}
+		v = next
+	}
+	return found(stringify(v))
+}
+
+func child(v any, step string) (any, bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		item, ok := v[step]
+		return item, ok
+	case []any:
+		i, err := strconv.ParseUint(step, 10, 31)
+		if err != nil || int(i) >= len(v) {
+			return nil, false
+		}
+		return v[i], true
+	}
+	return nil, false
+}
+
+// file resolves a capture. A check that was never taken is not the same as a
+// file that does not exist: the first is nobody's evidence.
+func (t *trial) file(key string) resolved {
+	if f, ok := t.ev.Files[key]; ok {
+		if !f.Exists {
+			return missing(causeAgent, "the captured file %s does not exist", quoted(f.Path))
+		}
+		return found(f.Content)
+	}
+	if d, ok := t.ev.Directories[key]; ok {
+		if !d.Exists {
+			return missing(causeAgent, "the listed directory %s does not exist", quoted(d.Path))
+		}
+		return listing(d)
+	}
+	return missing(t.uncollected(), "%s was never captured", quoted("file:"+key))
+}
+
+// uncollected is whose doing it is that evidence was not collected at all: of
+// a trial that did not end regularly the agent's, as far as it is judged.
+func (t *trial) uncollected() cause {
+	if t.ended() {
+		return causeEngine
+	}
+	return causeAgent
+}
+
+func listing(d CapturedDirectory) resolved {
+	if d.Entries == nil {
+		d.Entries = []DirectoryEntry{}
+	}
+	b, err := json.Marshal(struct {
+		Key     string           `json:"key"`
+		Path    string           `json:"path"`
+		Entries []DirectoryEntry `json:"entries"`
+	}{d.Key, d.Path, d.Entries})
+	if err != nil {
+		return unreadable("write the listing %s: %v", quoted(d.Key), err)
+	}
+	return found(string(b))
+}

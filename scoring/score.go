@@ -1,0 +1,225 @@
+package scoring
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Scorer scores trials by one spec. It is immutable and may be used by several
+// goroutines at once.
+type Scorer struct {
+	spec       Spec
+	validators []validator
+	used       []bool // validators that a dimension rests on
+	metrics    []metric
+	dimensions []dimension
+	graders    []Grader
+}
+
+// metric is a declared metric, ready to be read.
+type metric struct {
+	Metric
+	read func(*trial, *Scorer, []result) value
+	used bool // a dimension rests on it
+}
+
+// Compile normalizes and checks a spec and prepares everything that does not
+// depend on a trial. With problems there is no Scorer.
+func Compile(spec Spec) (*Scorer, []Problem) {
+	c := compiler{spec: spec.Normalize()}
+	c.run()
+	if len(c.problems) > 0 {
+		return nil, c.problems
+	}
+	s := &Scorer{spec: c.spec, validators: c.validators, used: make([]bool, len(c.validators)), graders: c.graders}
+	known := collectors()
+	for _, m := range c.spec.Metrics {
+		row, _ := findCollector(known, m.Collector)
+		s.metrics = append(s.metrics, metric{Metric: m, read: row.read})
+	}
+	s.prepareDimensions()
+	return s, nil
+}
+
+// Spec is the normalized spec.
+func (s *Scorer) Spec() Spec { return s.spec }
+
+// Graders lists the commands to run after the agent has finished, in declared
+// order.
+func (s *Scorer) Graders() []Grader { return slices.Clone(s.graders) }
+
+// Score is a pure function of the spec and the evidence. It never fails: what
+// cannot be worked out is part of the scorecard, and so is a spec that Compile
+// refuses. Whoever scores more than one trial compiles the spec once instead.
+func Score(spec Spec, ev Evidence) Scorecard {
+	s, found := Compile(spec)
+	if s == nil {
+		why := fmt.Sprintf("evaluation_spec.%s: %s", found[0].Field, found[0].Message)
+		return Scorecard{
+			Status: StatusPartial, Strategy: spec.Normalize().Scorecard.Strategy, Validity: ValidityInvalid,
+			ValidityReason: why, PackError: why,
+			Dimensions: []DimensionResult{}, Validators: []ValidatorResult{}, Metrics: []MetricResult{},
+		}
+	}
+	return s.Score(ev)
+}
+
+// The statuses of a scorecard.
+const (
+	StatusComplete = "complete"
+	StatusPartial  = "partial"
+)
+
+// The validity of a scorecard: how much of what it should rest on is there.
+const (
+	ValidityValid    = "valid"
+	ValidityDegraded = "degraded"
+	ValidityInvalid  = "invalid"
+)
+
+// Score scores one trial. It is a pure function of the spec and the evidence.
+func (s *Scorer) Score(ev Evidence) Scorecard {
+	t := &trial{ev: ev}
+	results := make([]result, len(s.validators))
+	for i := range s.validators {
+		results[i] = t.judge(&s.validators[i])
+	}
+	metrics := make([]measured, len(s.metrics))
+	for i := range s.metrics {
+		metrics[i] = t.measure(&s.metrics[i], s, results)
+	}
+	dims := make([]scored, len(s.dimensions))
+	for i := range s.dimensions {
+		dims[i] = t.score(&s.dimensions[i], s, results, metrics)
+	}
+	return s.card(t, results, metrics, dims)
+}
+
+func (s *Scorer) card(t *trial, results []result, metrics []measured, dims []scored) Scorecard {
+	o := s.conclude(dims)
+	c := Scorecard{
+		Status: statusOf(dims), Strategy: s.spec.Scorecard.Strategy,
+		OverallScore: o.score, Passed: o.passed, OverallReason: o.reason,
+		Warnings:   warnings(t, dims),
+		Dimensions: make([]DimensionResult, len(dims)),
+		Validators: make([]ValidatorResult, len(results)),
+		Metrics:    make([]MetricResult, len(metrics)),
+	}
+	c.Validity, c.ValidityReason = s.validity(results, metrics, dims)
+	for i, d := range dims {
+		c.Dimensions[i] = d.DimensionResult
+	}
+	for i, r := range results {
+		c.Validators[i] = r.ValidatorResult
+	}
+	for i, m := range metrics {
+		c.Metrics[i] = m.MetricResult
+	}
+	s.blame(&c, results, dims, o)
+	return c
+}
+
+func statusOf(dims []scored) string {
+	if len(dims) == 0 || slices.ContainsFunc(dims, func(d scored) bool { return d.State != Available }) {
+		return StatusPartial
+	}
+	return StatusComplete
+}
+
+// validity looks at the dimensions and at what they rest on, nothing else: an
+// unused metric that is unknown takes nothing away.
+func (s *Scorer) validity(results []result, metrics []measured, dims []scored) (word, reason string) {
+	validator := func(state State) string {
+		for i, r := range results {
+			if s.used[i] && r.State == state {
+				return "validator " + quoted(r.Key) + ": " + r.Reason
+			}
+		}
+		return ""
+	}
+	metric := func(state State) string {
+		for i, m := range metrics {
+			if s.metrics[i].used && m.State == state {
+				return "metric " + quoted(m.Key) + ": " + m.Reason
+			}
+		}
+		return ""
+	}
+	dimension := func(state State) string {
+		for _, d := range dims {
+			if d.State == state {
+				return "dimension " + quoted(d.Key) + ": " + d.Reason
+			}
+		}
+		return ""
+	}
+	for _, look := range []func(State) string{validator, metric, dimension} {
+		if why := look(Errored); why != "" {
+			return ValidityInvalid, clipTo(why, maxReason)
+		}
+	}
+	for _, look := range []func(State) string{dimension, validator, metric} {
+		if why := look(Unavailable); why != "" {
+			return ValidityDegraded, clipTo(why, maxReason)
+		}
+	}
+	return ValidityValid, ""
+}
+
+// warnings are what a reader of the scorecard should know, sorted.
+func warnings(t *trial, dims []scored) []string {
+	var out []string
+	if t.ev.FinalOutput == nil {
+		out = append(out, "there is no final output")
+	}
+	if t.ev.Completed == nil {
+		out = append(out, "the trial has no end")
+	}
+	for _, d := range dims {
+		if d.State == Available {
+			continue
+		}
+		switch d.Source {
+		case SourceLatency, SourceCost, SourceMetric:
+			out = append(out, "dimension "+quoted(d.Key)+": "+d.Reason)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// blame says whose doing it is when the scorecard cannot simply be believed.
+//
+// What the agent never produced is its failure. A broken pack or a grader that
+// could not be run is not: it makes the trial invalid when a dimension rests
+// on it, and so does evidence that the pack does not hold, or that was not
+// collected, when without it there is no verdict.
+func (s *Scorer) blame(c *Scorecard, results []result, dims []scored, o overall) {
+	for i, r := range results {
+		name := "validator " + quoted(r.Key) + ": "
+		switch {
+		case s.used[i] && r.OutcomeClass == ClassInfraError:
+			setOnce(&c.InfraError, name+r.Reason)
+		case s.used[i] && r.OutcomeClass == ClassPackError:
+			setOnce(&c.PackError, name+r.Reason)
+		}
+		if r.lack != "" {
+			setOnce(&c.NoOutput, name+r.lack)
+		}
+	}
+	for _, i := range o.open {
+		name := "dimension " + quoted(dims[i].Key) + ": "
+		switch dims[i].cause {
+		case causeEngine:
+			setOnce(&c.InfraError, name+dims[i].Reason)
+		case causePack:
+			setOnce(&c.PackError, name+dims[i].Reason)
+		}
+	}
+}
+
+func setOnce(field *string, text string) {
+	if *field == "" {
+		*field = clipTo(text, maxReason)
+	}
+}

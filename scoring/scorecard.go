@@ -1,0 +1,148 @@
+package scoring
+
+import "encoding/json"
+
+// State says whether a result could be worked out.
+type State string
+
+// The states of a validator, metric or dimension result.
+const (
+	Available   State = "available"
+	Unavailable State = "unavailable"
+	Errored     State = "error"
+)
+
+// The verdicts of a validator.
+const (
+	VerdictPass  = "pass"
+	VerdictFail  = "fail"
+	VerdictError = "error"
+)
+
+// Outcome is how a trial ended.
+type Outcome string
+
+// The outcomes of a trial. OutcomeInvalid is infrastructure or the pack's
+// author, never the agent, and is left out of every score.
+const (
+	OutcomePassed  Outcome = "passed"
+	OutcomeFailed  Outcome = "failed"
+	OutcomeInvalid Outcome = "invalid"
+)
+
+// Scorecard is what scoring says of one trial.
+type Scorecard struct {
+	Status         string            `json:"status"` // complete or partial
+	Strategy       string            `json:"strategy"`
+	OverallScore   *float64          `json:"overall_score"`
+	Passed         *bool             `json:"passed"`
+	OverallReason  string            `json:"overall_reason,omitempty"`
+	Validity       string            `json:"validity"` // valid, degraded or invalid
+	ValidityReason string            `json:"validity_reason,omitempty"`
+	Warnings       []string          `json:"warnings,omitempty"`
+	Dimensions     []DimensionResult `json:"dimensions"` // in declared order
+	Validators     []ValidatorResult `json:"validators"` // in declared order
+	Metrics        []MetricResult    `json:"metrics"`    // in declared order
+	// NoOutput names what the agent never produced although a validator
+	// reads it; such a trial is failed whatever the rest says.
+	NoOutput string `json:"no_output,omitempty"`
+	// PackError names what the pack's author must mend before this trial can
+	// be judged; such a trial is invalid with code pack_error.
+	PackError string `json:"pack_error,omitempty"`
+	// InfraError names what the machinery around the agent failed to do, such
+	// as starting a test command; such a trial is invalid with code infra_error.
+	InfraError string `json:"infra_error,omitempty"`
+}
+
+// ValidatorResult is the result of one validator.
+type ValidatorResult struct {
+	Key             string          `json:"key"`
+	Type            string          `json:"type"`
+	State           State           `json:"state"`
+	Verdict         string          `json:"verdict,omitempty"` // pass, fail, error or empty
+	NormalizedScore *float64        `json:"normalized_score"`
+	OutcomeClass    string          `json:"outcome_class"` // pass fail unavailable infra_error pack_error evaluator_error
+	Reason          string          `json:"reason,omitempty"`
+	Target          string          `json:"target"`
+	Actual          *string         `json:"actual_value,omitempty"`
+	Expected        *string         `json:"expected_value,omitempty"`
+	Evidence        json.RawMessage `json:"evidence,omitempty"`
+	Source          *Source         `json:"source,omitempty"`
+}
+
+// MetricResult is the value of one metric. Value is a number, a string, a
+// boolean or nil.
+type MetricResult struct {
+	Key       string `json:"key"`
+	Collector string `json:"collector"`
+	State     State  `json:"state"`
+	Value     any    `json:"value"`
+	Unit      string `json:"unit,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// DimensionResult is the score of one dimension, 0..1, higher is better for
+// every source.
+type DimensionResult struct {
+	Key    string   `json:"key"`
+	Source string   `json:"source"`
+	State  State    `json:"state"`
+	Score  *float64 `json:"score"`
+	Reason string   `json:"reason,omitempty"`
+	Gate   bool     `json:"gate,omitempty"`
+	// AgentFault marks a missing score that is the agent's doing: it did not
+	// produce what was read. Aggregates count it as 0.
+	AgentFault bool `json:"agent_fault,omitempty"`
+}
+
+// Trial is a trial as the aggregate sees it.
+type Trial struct {
+	TrialID     string     `json:"trial_id"`
+	CaseKey     string     `json:"case_key"`
+	Repetition  int        `json:"repetition"`
+	Attempt     int        `json:"attempt"`
+	Outcome     Outcome    `json:"outcome"`
+	Code        string     `json:"code,omitempty"`
+	Phase       string     `json:"phase,omitempty"`
+	Reason      string     `json:"reason,omitempty"` // the error's text, redacted
+	StopReason  string     `json:"stop_reason,omitempty"`
+	FinalOutput *string    `json:"final_output"`
+	Usage       Usage      `json:"usage"`
+	CostUSD     *float64   `json:"cost_usd"`   // nil: unknown
+	LatencyMS   *int64     `json:"latency_ms"` // nil: unknown
+	Scorecard   *Scorecard `json:"scorecard,omitempty"`
+}
+
+// Usage counts tokens.
+type Usage struct {
+	InputTokens  int64 `json:"input_tokens"`
+	OutputTokens int64 `json:"output_tokens"`
+	TotalTokens  int64 `json:"total_tokens"`
+}
+
+// AgentScorecard aggregates the trials of one run agent; its rules are
+// design.md 4, *The run agent's scorecard*.
+type AgentScorecard struct {
+	OverallScore  *float64             `json:"overall_score"`
+	Passed        bool                 `json:"passed"`
+	PassRate      *float64             `json:"pass_rate"` // nil without a valid trial
+	Validity      string               `json:"validity"`
+	Headline      string               `json:"headline"` // passed, failed or degraded
+	Trials        int                  `json:"trials"`
+	PassedTrials  int                  `json:"passed_trials"`
+	FailedTrials  int                  `json:"failed_trials"`
+	InvalidTrials int                  `json:"invalid_trials"`
+	Dimensions    []AggregateDimension `json:"dimensions"` // in declared order
+	Usage         Usage                `json:"usage"`
+	CostUSD       *float64             `json:"cost_usd"`
+	SpentUSD      *float64             `json:"spent_usd"`
+	LatencyMS     *float64             `json:"latency_ms"`
+}
+
+// AggregateDimension is a dimension's mean over the trials that have it.
+type AggregateDimension struct {
+	Key   string   `json:"key"`
+	Score *float64 `json:"score"`
+	State State    `json:"state"`
+	N     int      `json:"n"` // trials averaged
+}

@@ -1,0 +1,210 @@
+package scoring_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/agentclash/agentclash/scoring"
+)
+
+// block is one vector: its lines by key. testdata/README.md has the format.
+type block map[string]string
+
+// readBlocks reads a vector file; it fails when there is nothing in it.
+func readBlocks(t *testing.T, path string) []block {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []block
+	current := block{}
+	flush := func() {
+		if len(current) > 0 {
+			blocks = append(blocks, current)
+			current = block{}
+		}
+	}
+	for i, line := range strings.Split(string(raw), "\n") {
+		switch {
+		case strings.HasPrefix(line, "#"):
+		case strings.TrimSpace(line) == "":
+			flush()
+		default:
+			key, value, ok := strings.Cut(line, ":")
+			if _, twice := current[key]; !ok || twice {
+				t.Fatalf("%s:%d: want a new \"key: value\", got %q", path, i+1, line)
+			}
+			current[key] = strings.TrimSpace(value)
+		}
+	}
+	flush()
+	if len(blocks) == 0 {
+		t.Fatalf("%s: found no vectors", path)
+	}
+	return blocks
+}
+
+// text is a value as the test means it: a JSON string when it is quoted.
+func (b block) text(t *testing.T, key string) string {
+	t.Helper()
+	v := b[key]
+	if !strings.HasPrefix(v, `"`) {
+		return v
+	}
+	var s string
+	if err := json.Unmarshal([]byte(v), &s); err != nil {
+		t.Fatalf("%s: %s is no JSON string: %v", b["case"], key, err)
+	}
+	return s
+}
+
+func (b block) only(t *testing.T, keys ...string) {
+	t.Helper()
+	known := map[string]bool{}
+	for _, k := range keys {
+		known[k] = true
+	}
+	for k := range b {
+		if !known[k] {
+			t.Fatalf("%s: unknown key %q", b["case"], k)
+		}
+	}
+}
+
+func TestValidatorVectors(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/validators/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, file := range files {
+		blocks := readBlocks(t, file)
+		defaults := blocks[0]
+		seen[defaults["validator"]] = true
+		if len(blocks) < 2 {
+			t.Fatalf("%s: found no vectors", file)
+		}
+		for _, b := range blocks[1:] {
+			v := maps.Clone(defaults)
+			maps.Copy(v, b)
+			v.only(t, "validator", "case", "config", "actual", "expected", "want", "reason", "message", "outcome")
+			t.Run(defaults["validator"]+"/"+v["case"], func(t *testing.T) {
+				t.Parallel()
+				checkValidator(t, v)
+			})
+		}
+	}
+	for _, typ := range scoring.ValidatorTypes() {
+		if !seen[typ.Name] && typ.Name != scoring.CodeExecution {
+			t.Errorf("no vectors for %s", typ.Name)
+		}
+	}
+}
+
+func checkValidator(t *testing.T, v block) {
+	typ := validatorType(t, v["validator"])
+	spec, ev := oneValidator(), evidence()
+	val := &spec.Validators[0]
+	val.Type, val.Config = typ.Name, json.RawMessage(v["config"])
+	if typ.NeedsExpected {
+		val.ExpectedFrom = "case.expectations.want"
+		ev.Case.Expectations = map[string]scoring.CaseInput{"want": {Value: jsonText(t, v.text(t, "expected"))}}
+	}
+	if typ.FileTarget {
+		val.Target = "file:f"
+	}
+	provide(t, &ev, v, typ.FileTarget)
+	want := strings.Fields(v["want"])
+	if want[0] == "refused" {
+		refused(t, spec, "validators[0]."+want[1], v["message"])
+		return
+	}
+	card := scoring.Score(spec, ev)
+	if len(card.Validators) != 1 {
+		t.Fatalf("the spec is refused: %s", card.PackError)
+	}
+	got := card.Validators[0]
+	if state := verdictText(got); state != strings.Join(want, " ") {
+		t.Errorf("got %s, want %s\nreason: %s", state, v["want"], got.Reason)
+	}
+	if !strings.Contains(got.Reason, v["reason"]) {
+		t.Errorf("got reason %q, want it to contain %q", got.Reason, v["reason"])
+	}
+	if want, ok := v["outcome"]; ok {
+		d := card.Decide()
+		if got := strings.TrimSpace(string(d.Outcome) + " " + d.Code); got != want {
+			t.Errorf("got outcome %q, want %q", got, want)
+		}
+	}
+}
+
+// provide puts what the agent made into the evidence.
+func provide(t *testing.T, ev *scoring.Evidence, v block, file bool) {
+	t.Helper()
+	ev.FinalOutput = new("")
+	switch v["actual"] {
+	case "(never captured)":
+		return
+	case "(none)":
+		if file {
+			ev.Files["f"] = scoring.CapturedFile{Key: "f", Path: "/workspace/f"}
+		} else {
+			ev.FinalOutput = nil
+		}
+		return
+	}
+	actual := v.text(t, "actual")
+	ev.FinalOutput = &actual
+	if file {
+		ev.Files["f"] = scoring.CapturedFile{Key: "f", Path: "/workspace/f", Exists: true, Content: actual, Size: int64(len(actual))}
+	}
+}
+
+// verdictText writes a result the way the vectors do.
+func verdictText(r scoring.ValidatorResult) string {
+	switch r.State {
+	case scoring.Available:
+		return r.Verdict + " " + strconv.FormatFloat(*r.NormalizedScore, 'g', -1, 64)
+	case scoring.Unavailable:
+		return "unavailable"
+	}
+	return "error " + r.OutcomeClass
+}
+
+func refused(t *testing.T, spec scoring.Spec, field, message string) {
+	t.Helper()
+	problems := spec.Validate()
+	if len(problems) != 1 || problems[0].Field != field {
+		t.Fatalf("got problems %v, want one at %s", problems, field)
+	}
+	if !strings.Contains(problems[0].Message, message) {
+		t.Errorf("got message %q, want it to contain %q", problems[0].Message, message)
+	}
+}
+
+func validatorType(t *testing.T, name string) scoring.ValidatorType {
+	t.Helper()
+	for _, typ := range scoring.ValidatorTypes() {
+		if typ.Name == name {
+			return typ
+		}
+	}
+	t.Fatalf("there is no validator type %q", name)
+	return scoring.ValidatorType{}
+}
+
+func jsonText(t *testing.T, s string) json.RawMessage {
+	t.Helper()
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

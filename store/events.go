@@ -1,0 +1,279 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/agentclash/agentclash/engine/event"
+)
+
+// EventFilter says which events to read; zero fields do not narrow.
+type EventFilter struct {
+	RunID      string // required, unless TrialID is given
+	RunAgentID string
+	TrialID    string
+	Attempt    int      // of TrialID; 0: all
+	Types      []string // exact names or globs such as model.*
+	After      int64    // a cursor: only what was stored later
+	Limit      int      // 0: all
+}
+
+// eventPage is how many events are read at once: a reader that takes its time
+// keeps no snapshot of the database alive, and little in memory.
+const eventPage = 256
+
+// Events reads events in the order in which they were stored, which for each
+// attempt is their sequence, and hands them to yield with their cursor: a
+// number that grows within a run and never changes. An error of yield ends the
+// reading and is returned as it is. Large payloads are whole again.
+//
+// On a run that is being recorded it reads what is committed and ends; go on
+// later with After.
+func (db *DB) Events(ctx context.Context, f EventFilter, yield func(cursor int64, e event.Event) error) error {
+	doing := fmt.Sprintf("read events of run %q", f.RunID)
+	if f.TrialID != "" {
+		doing = fmt.Sprintf("read events of trial %q", f.TrialID)
+	}
+	q, err := db.eventQuery(ctx, f)
+	if err != nil || q == nil {
+		return db.fail(doing, err)
+	}
+	for _, attempt := range q.attempts {
+		if err := q.read(ctx, doing, attempt, yield); err != nil || q.left == 0 {
+			return err
+		}
+	}
+	return nil
+}
+
+// eventQuery is a filter whose names have become rows.
+type eventQuery struct {
+	db       *DB
+	run      int64
+	runID    string
+	schema   string
+	kinds    map[int64]kind
+	attempts []any // to be read one after the other; a single nil reads the run
+	agent    any
+	types    string // SQL
+	after    int64
+	left     int
+}
+
+// eventQuery returns nil when no event can match.
+func (db *DB) eventQuery(ctx context.Context, f EventFilter) (*eventQuery, error) {
+	q := &eventQuery{db: db, runID: f.RunID, attempts: []any{nil}, after: f.After, left: f.Limit}
+	if f.Limit <= 0 {
+		q.left = -1
+	}
+	if f.TrialID != "" {
+		if err := q.narrowToTrial(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	err := one(db.r.QueryRowContext(ctx, "SELECT id, event_schema FROM runs WHERE uid = ?", q.runID), &q.run, &q.schema)
+	if err != nil {
+		return nil, err
+	}
+	if f.RunAgentID != "" {
+		var agent int64
+		err := one(db.r.QueryRowContext(ctx, "SELECT id FROM run_agents WHERE uid = ? AND run_id = ?", f.RunAgentID, q.run), &agent)
+		if err != nil {
+			return nil, fmt.Errorf("run agent %q: %w", f.RunAgentID, err)
+		}
+		q.agent = agent
+	}
+	some, err := q.narrowToTypes(ctx, f.Types)
+	if err != nil || !some {
+		return nil, err
+	}
+	return q, nil
+}
+
+func (q *eventQuery) narrowToTrial(ctx context.Context, f EventFilter) error {
+	var trial int64
+	var run string
+	err := one(q.db.r.QueryRowContext(ctx, `SELECT t.id, r.uid FROM trials t JOIN run_agents a ON a.id = t.agent_id
+		JOIN runs r ON r.id = a.run_id WHERE t.uid = ?`, f.TrialID), &trial, &run)
+	if err != nil {
+		return err
+	}
+	if q.runID != "" && q.runID != run {
+		return fmt.Errorf("run %q has no such trial: %w", q.runID, ErrNotFound)
+	}
+	q.runID, q.attempts = run, nil
+	rows, err := q.db.r.QueryContext(ctx, "SELECT id FROM attempts WHERE id > ?1 AND id < ?2 AND ?3 IN (0, id - ?1) ORDER BY id",
+		attemptRow(trial, 0), attemptRow(trial+1, 0), f.Attempt)
+	return each(rows, err, func(rows *sql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		q.attempts = append(q.attempts, id)
+		return err
+	})
+}
+
+// narrowToTypes says whether any stored kind of event matches the patterns.
+func (q *eventQuery) narrowToTypes(ctx context.Context, patterns []string) (bool, error) {
+	kinds, err := q.db.kinds(ctx)
+	if err != nil {
+		return false, err
+	}
+	q.kinds = make(map[int64]kind, len(kinds))
+	var matching []string
+	for k, id := range kinds {
+		q.kinds[id] = k
+		for _, pattern := range patterns {
+			matched, err := path.Match(pattern, string(k.event))
+			if err != nil {
+				return false, fmt.Errorf("pattern %q: %w", pattern, err)
+			}
+			if matched {
+				matching = append(matching, strconv.FormatInt(id, 10))
+				break
+			}
+		}
+	}
+	if len(patterns) > 0 {
+		q.types = " AND e.kind_id IN (" + strings.Join(matching, ", ") + ")"
+	}
+	return len(patterns) == 0 || len(matching) > 0, nil
+}
+
+const eventColumns = `SELECT e.id, e.kind_id, e.sequence, e.at, e.payload, e.blob_id, e.uid,
+	e.attempt_id % 1024, t.uid, t.case_key, t.repetition, a.uid FROM events e
+	LEFT JOIN trials t ON t.id = e.attempt_id / 1024
+	LEFT JOIN run_agents a ON a.id = coalesce(t.agent_id, e.agent_id) `
+
+// sql selects a page: parameters are the cursor to go on after, the end of the
+// run, the attempt, the run agent and the size of the page.
+func (q *eventQuery) sql(attempt any) string {
+	if attempt != nil {
+		return eventColumns + "WHERE e.attempt_id = ?3 AND e.id > ?1 AND e.id < ?2 AND (?4 IS NULL OR a.id = ?4)" + q.types + " ORDER BY e.id LIMIT ?5"
+	}
+	return eventColumns + "WHERE e.id > ?1 AND e.id < ?2 AND ?3 IS NULL AND (?4 IS NULL OR a.id = ?4)" + q.types + " ORDER BY e.id LIMIT ?5"
+}
+
+// read hands on the events of one attempt, or of the run, page by page.
+func (q *eventQuery) read(ctx context.Context, doing string, attempt any, yield func(int64, event.Event) error) error {
+	query := q.sql(attempt)
+	after := before(q.run) + max(q.after, 0)
+	for {
+		size := eventPage
+		if q.left >= 0 {
+			size = min(size, q.left)
+		}
+		page, err := q.page(ctx, query, after, before(q.run+1), attempt, q.agent, size)
+		if err != nil {
+			return q.db.fail(doing, err)
+		}
+		for _, row := range page {
+			if err := q.hydrate(ctx, &row); err != nil {
+				return q.db.fail(doing, err)
+			}
+			if err := yield(row.id-before(q.run), row.Event); err != nil {
+				return err
+			}
+		}
+		if q.left >= 0 {
+			q.left -= len(page)
+		}
+		if len(page) < size || q.left == 0 {
+			return nil
+		}
+		after = page[len(page)-1].id
+	}
+}
+
+// eventRow is an event on its way out of the database.
+type eventRow struct {
+	event.Event
+	id   int64
+	blob sql.NullInt64
+}
+
+func (q *eventQuery) page(ctx context.Context, query string, args ...any) ([]eventRow, error) {
+	var page []eventRow
+	rows, err := q.db.r.QueryContext(ctx, query, args...)
+	err = each(rows, err, func(rows *sql.Rows) error {
+		r, err := q.scan(rows)
+		page = append(page, r)
+		return err
+	})
+	return page, err
+}
+
+func (q *eventQuery) scan(rows *sql.Rows) (eventRow, error) {
+	r := eventRow{Event: event.Event{RunID: q.runID, SchemaVersion: q.schema}}
+	var kindID int64
+	var at, attempt, repetition sql.NullInt64
+	var payload, uid, trial, caseKey, agent sql.NullString
+	err := rows.Scan(&r.id, &kindID, &r.Sequence, &at, &payload, &r.blob, &uid, &attempt, &trial, &caseKey, &repetition, &agent)
+	if err != nil {
+		return r, err
+	}
+	k, known := q.kinds[kindID]
+	if !known {
+		return r, fmt.Errorf("%w: event %d has no kind", ErrCorrupt, r.id)
+	}
+	r.Type, r.Source, r.OccurredAt = k.event, k.source, clock(at)
+	r.RunAgentID, r.TrialID, r.CaseKey = agent.String, trial.String, caseKey.String
+	r.Repetition, r.Attempt = int(repetition.Int64), int(attempt.Int64)
+	if payload.Valid {
+		r.Payload = json.RawMessage(payload.String)
+	}
+	r.ID = uid.String
+	if !uid.Valid {
+		r.ID = madeID(q.runID, r.Event)
+	}
+	return r, nil
+}
+
+// hydrate fetches a payload that is not in the event's row.
+func (q *eventQuery) hydrate(ctx context.Context, r *eventRow) error {
+	if r.Type == event.TrialDone {
+		var result sql.NullString
+		err := one(q.db.r.QueryRowContext(ctx, `SELECT k.result, k.result_id FROM events e JOIN attempts k ON k.id = e.attempt_id
+			WHERE e.id = ?`, r.id), &result, &r.blob)
+		if err != nil {
+			return err
+		}
+		r.Payload = json.RawMessage(result.String)
+	}
+	if !r.blob.Valid {
+		return nil
+	}
+	content, err := q.db.content(ctx, r.blob.Int64)
+	r.Payload = content
+	return err
+}
+
+// Cursor turns what a user may give to go on after, a cursor or the id of an
+// event, into a cursor.
+func (db *DB) Cursor(ctx context.Context, runID, since string) (int64, error) {
+	doing := fmt.Sprintf("find event %q", since)
+	if n, err := strconv.ParseInt(since, 10, 64); err == nil && n >= 0 {
+		return n, nil
+	}
+	var found int64
+	stop := errors.New("found")
+	err := db.Events(ctx, EventFilter{RunID: runID}, func(cursor int64, e event.Event) error {
+		if e.ID == since {
+			found = cursor
+			return stop
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, stop):
+		return found, nil
+	case err == nil:
+		err = ErrNotFound
+	}
+	return 0, db.fail(doing, err)
+}

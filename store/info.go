@@ -1,0 +1,51 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// Info is what there is to know about the file.
+type Info struct {
+	Path     string
+	Schema   int   // the number of the last migration
+	Bytes    int64 // of the file and its log
+	Runs     int
+	ReadOnly bool
+}
+
+// Info describes the store.
+func (db *DB) Info(ctx context.Context) (Info, error) {
+	const doing = "describe store"
+	i := Info{Path: db.path, ReadOnly: db.ReadOnly()}
+	err := db.r.QueryRowContext(ctx, "SELECT user_version, (SELECT count(*) FROM runs) FROM pragma_user_version").Scan(&i.Schema, &i.Runs)
+	if err != nil {
+		return Info{}, db.fail(doing, err)
+	}
+	for _, name := range []string{db.path, db.path + "-wal"} {
+		file, err := os.Stat(name)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return Info{}, fmt.Errorf("%s: %w", doing, err)
+		}
+		if err == nil {
+			i.Bytes += file.Size()
+		}
+	}
+	return i, nil
+}
+
+// Check reads the whole file and returns ErrCorrupt with the first thing that
+// is wrong with it. It takes time in proportion to the file's size.
+func (db *DB) Check(ctx context.Context) error {
+	const doing = "check store"
+	var verdict string
+	if err := db.r.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+		return db.fail(doing, err)
+	}
+	if verdict != "ok" {
+		return db.fail(doing, fmt.Errorf("%w: %s", ErrCorrupt, verdict))
+	}
+	return nil
+}

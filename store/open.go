@@ -1,0 +1,191 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	_ "modernc.org/sqlite" // the driver named "sqlite"
+)
+
+// readers is how many connections read at once.
+const readers = 4
+
+// Pragmas travel in the DSN, so that every pooled connection has them.
+const (
+	// shortWait is how long SQLite itself waits for a lock, in milliseconds;
+	// patiently does the rest.
+	shortWait = "busy_timeout(20)"
+	// logPages is how large the write-ahead log grows before it is folded
+	// into the file: 16 MiB, a quarter of the fsyncs of SQLite's default.
+	logPages = "wal_autocheckpoint(4000)"
+	logBytes = "journal_size_limit(16777216)"
+)
+
+func (db *DB) openWriting(ctx context.Context) error {
+	doing := fmt.Sprintf("open store %q", db.path)
+	if err := makeFile(db.path); err != nil {
+		return db.fail(doing, err)
+	}
+	db.w = db.pool(1, url.Values{"mode": {"rw"}, "_txlock": {"immediate"}, "_pragma": {
+		shortWait, logPages, logBytes, "journal_mode(WAL)", "synchronous(NORMAL)",
+		"foreign_keys(1)", "cache_size(-8000)", "temp_store(MEMORY)"}})
+	db.r = db.pool(readers, url.Values{"mode": {"ro"}, "_pragma": {
+		shortWait, "query_only(1)", "cache_size(-4000)", "temp_store(MEMORY)"}})
+	if err := db.prepare(ctx); err != nil {
+		_ = db.Close() // nothing was written through it
+		return db.fail(doing, explain(db.path, err))
+	}
+	return nil
+}
+
+// prepare sees to it that the file is a store of this binary's schema.
+func (db *DB) prepare(ctx context.Context) error {
+	steps, err := migrations()
+	if err != nil {
+		return err
+	}
+	return db.patiently(ctx, func() error {
+		// A migration may rebuild tables others refer to, so it runs without
+		// foreign keys on a connection of its own, and checks them at the end.
+		alone := db.pool(1, url.Values{"mode": {"rw"}, "_txlock": {"immediate"}, "_pragma": {
+			shortWait, logPages, "journal_mode(WAL)", "synchronous(NORMAL)"}})
+		err := migrate(ctx, alone, steps)
+		return errors.Join(err, alone.Close())
+	})
+}
+
+func (db *DB) openReading(ctx context.Context) error {
+	doing := fmt.Sprintf("open store %q for reading", db.path)
+	info, err := os.Stat(db.path)
+	switch {
+	case errors.Is(err, os.ErrNotExist), err == nil && info.Size() == 0:
+		return db.fail(doing, db.openEmpty(ctx))
+	case err != nil:
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	err = db.openFile(ctx, url.Values{"mode": {"ro"}})
+	if err != nil && noRoomForLog(err) {
+		if err := db.mergedOnly(); err != nil {
+			return fmt.Errorf("%s: %w", doing, err)
+		}
+		err = db.openFile(ctx, url.Values{"mode": {"ro"}, "immutable": {"1"}})
+	}
+	return db.fail(doing, err)
+}
+
+// mergedOnly says whether the file alone holds everything, so that it may be
+// read without the log beside it.
+func (db *DB) mergedOnly() error {
+	log, err := os.Stat(db.path + "-wal")
+	if errors.Is(err, os.ErrNotExist) || err == nil && log.Size() == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("its last changes lie in %q and cannot be read without writing beside it: %w; make the directory writable, or copy it", db.path+"-wal", ErrReadOnly)
+}
+
+func (db *DB) openFile(ctx context.Context, how url.Values) error {
+	how.Set("_pragma", shortWait)
+	how.Add("_pragma", "query_only(1)")
+	how.Add("_pragma", "cache_size(-4000)")
+	how.Add("_pragma", "temp_store(MEMORY)")
+	db.r = db.pool(readers, how)
+	steps, err := migrations()
+	if err == nil {
+		err = db.patiently(ctx, func() error { return current(ctx, db.r, len(steps)) })
+	}
+	if err != nil {
+		_ = db.r.Close() // nothing was read through it
+	}
+	return err
+}
+
+// openEmpty stands in for a store that does not exist yet.
+func (db *DB) openEmpty(ctx context.Context) error {
+	memory, err := sql.Open("sqlite", "file::memory:?_txlock=immediate&_pragma=foreign_keys(1)")
+	if err != nil {
+		return err
+	}
+	memory.SetMaxOpenConns(1) // each connection would be a database of its own
+	steps, err := migrations()
+	if err == nil {
+		err = migrate(ctx, memory, steps)
+	}
+	if err != nil {
+		return errors.Join(err, memory.Close())
+	}
+	db.r = memory
+	return nil
+}
+
+// pool names the file and what every connection to it must be like.
+func (db *DB) pool(connections int, how url.Values) *sql.DB {
+	how.Set("_dqs", "0")
+	how.Set("_error_rc", "1")
+	pool, err := sql.Open("sqlite", dsn(db.path, how))
+	if err != nil {
+		panic("store: the SQLite driver is not linked in: " + err.Error())
+	}
+	pool.SetMaxOpenConns(connections)
+	pool.SetMaxIdleConns(connections)
+	return pool
+}
+
+func dsn(path string, how url.Values) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // C:/... on Windows
+	}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: how.Encode()}).String()
+}
+
+// makeFile makes the directory and an empty file, both for the owner alone.
+// An existing file is not opened: closing it would drop the locks that this
+// process may hold on it.
+func makeFile(path string) error {
+	if path == "" {
+		return errors.New("no path was given")
+	}
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		return errors.New("it is not a regular file")
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil // another process was first
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// explain finds out why SQLite could not open a file it was to write. It says
+// "unable to open database file" for a directory in which no log can be made.
+func explain(path string, err error) error {
+	if !noRoomForLog(err) {
+		return err
+	}
+	f, probe := os.CreateTemp(filepath.Dir(path), ".probe-*")
+	if probe != nil {
+		return probe
+	}
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
