@@ -84,7 +84,7 @@ func dockerAnswers(t *testing.T) bool {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
 	defer stop()
-	err := cmd.DockerAnswers(ctx, os.Getenv)
+	err := cmd.DockerAnswers(ctx, cmd.System())
 	if err != nil && os.Getenv("AGENTCLASH_REQUIRE_DOCKER") != "" {
 		t.Fatalf("AGENTCLASH_REQUIRE_DOCKER is set and no engine answers: %v", err)
 	}

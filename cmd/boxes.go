@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/sandbox"
-	"github.com/agentclash/agentclash/sandbox/docker"
-	"github.com/agentclash/agentclash/sandbox/scratch"
 )
 
 // The values of --sandbox.
@@ -34,17 +31,17 @@ func (a *app) boxes(ctx context.Context, kind, image string, needs engine.Needs)
 	var err error
 	switch kind {
 	case sandboxDocker:
-		p, err = a.docker(ctx, image)
+		p, err = a.openDocker(ctx, image)
 	case sandboxScratch:
 		if needs.Process {
 			return nil, sandbox.Description{}, usage("this pack runs programs, and the scratch sandbox runs none").hint("use --sandbox docker")
 		}
-		p, err = a.scratch()
+		p, err = a.openScratch()
 	default:
 		p, err = a.autoBoxes(ctx, image, needs)
 	}
 	if err != nil {
-		return nil, sandbox.Description{}, err
+		return nil, sandbox.Description{}, boxFailure(err)
 	}
 	d, err := p.Describe(ctx)
 	if err != nil {
@@ -59,9 +56,9 @@ func (a *app) boxes(ctx context.Context, kind, image string, needs engine.Needs)
 // autoBoxes takes Docker when an engine answers, else a scratch directory when
 // that is enough.
 func (a *app) autoBoxes(ctx context.Context, image string, needs engine.Needs) (sandbox.Provider, error) {
-	err := a.pingDocker(ctx)
+	_, err := a.probeDocker(ctx)
 	if err == nil {
-		return a.docker(ctx, image)
+		return a.openDocker(ctx, image)
 	}
 	if needs.Process {
 		return nil, (&failure{status: statusUnavailable, code: "docker_unavailable",
@@ -69,44 +66,15 @@ func (a *app) autoBoxes(ctx context.Context, image string, needs engine.Needs) (
 			hint("start Docker (or set DOCKER_HOST), then: agentclash doctor")
 	}
 	a.say("note: no Docker engine answers; the pack needs no programs, so each trial gets a scratch directory")
-	return a.scratch()
-}
-
-func (a *app) scratch() (sandbox.Provider, error) {
-	home, err := a.home()
-	if err != nil {
-		return nil, err
-	}
-	return scratch.New(scratch.Options{Dir: filepath.Join(home, "scratch"), Owner: owner(), Alive: alive})
-}
-
-func (a *app) docker(ctx context.Context, image string) (*docker.Provider, error) {
-	p, err := docker.Open(ctx, a.dockerOptions(image))
-	if err != nil {
-		return nil, boxFailure(err)
-	}
-	return p, nil
-}
-
-func (a *app) dockerOptions(image string) docker.Options {
-	return docker.Options{
-		Getenv: a.p.Getenv, Image: image, Guest: a.guest, Owner: owner(), HostID: hostID(), Alive: alive,
-		Now: a.p.Now, Progress: func(line string) { a.say("%s", line) },
-	}
-}
-
-func (a *app) pingDocker(ctx context.Context) error { return DockerAnswers(ctx, a.p.Getenv) }
-
-// DockerAnswers says whether a Docker engine answers within half a second.
-func DockerAnswers(ctx context.Context, getenv func(string) string) error {
-	ctx, stop := context.WithTimeout(ctx, probeTime)
-	defer stop()
-	_, err := docker.Probe(ctx, docker.Options{Getenv: getenv})
-	return err
+	return a.openScratch()
 }
 
 // boxFailure gives a sandbox error its status and what to type.
 func boxFailure(err error) error {
+	var known *failure
+	if errors.As(err, &known) {
+		return err
+	}
 	var box *sandbox.BoxError
 	if errors.As(err, &box) && box.Kind == sandbox.Image {
 		return &failure{status: statusUnavailable, code: "sandbox_image", err: err}

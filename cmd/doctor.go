@@ -12,9 +12,7 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
-	"github.com/agentclash/agentclash/engine/provider/openai"
 	"github.com/agentclash/agentclash/pack"
-	"github.com/agentclash/agentclash/sandbox/docker"
 )
 
 // The statuses of a check. Only ok and info leave a machine ready.
@@ -104,9 +102,7 @@ func (a *app) checkStore(ctx context.Context) view.Check {
 }
 
 func (a *app) checkDocker(ctx context.Context) (view.Check, bool) {
-	ctx, stop := context.WithTimeout(ctx, probeTime)
-	defer stop()
-	e, err := docker.Probe(ctx, a.dockerOptions(""))
+	e, err := a.probeDocker(ctx)
 	if err != nil {
 		return view.Check{Name: "docker", Status: checkWarn, Detail: err.Error() + "; packs that run programs need an engine",
 			NextStep: "start Docker, or export DOCKER_HOST=..."}, false
@@ -116,18 +112,18 @@ func (a *app) checkDocker(ctx context.Context) (view.Check, bool) {
 
 func (a *app) checkKeys() view.Check {
 	var found, missing []string
-	for _, e := range openai.Endpoints() {
-		if e.KeyVar == "" {
+	for _, s := range servers() {
+		if s.keyVar == "" {
 			continue
 		}
-		_, stored, err := a.secret(e.KeyVar)
+		_, stored, err := a.secret(s.keyVar)
 		switch {
-		case a.p.Getenv(e.KeyVar) != "":
-			found = append(found, e.Provider+" (environment)")
+		case a.p.Getenv(s.keyVar) != "":
+			found = append(found, s.provider+" (environment)")
 		case err == nil && stored:
-			found = append(found, e.Provider+" (secret)")
+			found = append(found, s.provider+" (secret)")
 		default:
-			missing = append(missing, e.KeyVar)
+			missing = append(missing, s.keyVar)
 		}
 	}
 	c := view.Check{Name: "provider_keys", Status: checkInfo, Detail: "found: " + strings.Join(found, ", ")}

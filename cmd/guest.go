@@ -4,7 +4,6 @@ import (
 	"context"
 	"debug/elf"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 
@@ -25,9 +24,9 @@ func inBox(args []string) (status int, ran bool) {
 	return 0, false
 }
 
-// guest opens the static Linux binary that runs inside containers: the one
+// guest reads the static Linux binary that runs inside containers: the one
 // AGENTCLASH_GUEST names, else this very binary.
-func (a *app) guest(arch string) (io.ReadCloser, error) {
+func (a *app) guest(arch string) ([]byte, error) {
 	path := a.p.Getenv("AGENTCLASH_GUEST")
 	if path == "" {
 		if runtime.GOOS != "linux" || runtime.GOARCH != arch {
@@ -43,11 +42,11 @@ func (a *app) guest(arch string) (io.ReadCloser, error) {
 	if err := static(path); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the guest: %w", err)
 	}
-	return f, nil
+	return b, nil
 }
 
 // static says why a binary cannot run in an image without a C library.

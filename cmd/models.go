@@ -1,19 +1,18 @@
 package cmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/provider"
-	"github.com/agentclash/agentclash/engine/provider/openai"
-	"github.com/agentclash/agentclash/engine/provider/scripted"
 	"github.com/agentclash/agentclash/pack"
 )
 
@@ -94,20 +93,22 @@ func (a *app) client(d engine.Deployment) (provider.Client, string, error) {
 		client, err := a.script(d.Model)
 		return client, "", err
 	}
-	endpoint, known := openai.Known(d.Provider)
-	if !known && d.BaseURL == "" {
+	list := servers()
+	i := slices.IndexFunc(list, func(s server) bool { return s.provider == d.Provider })
+	if i < 0 && d.BaseURL == "" {
 		return nil, "", usage("deployment %q: this version has no client for provider %q", d.Name, d.Provider).
 			hint("give it the base URL of an OpenAI-compatible server: agentclash deployment create --base-url URL ...")
 	}
-	key, err := a.key(d, endpoint.KeyVar)
+	s := server{provider: d.Provider}
+	if i >= 0 {
+		s = list[i]
+	}
+	s.baseURL = cmp.Or(d.BaseURL, s.baseURL)
+	key, err := a.key(d, s.keyVar)
 	if err != nil {
 		return nil, "", err
 	}
-	base := d.BaseURL
-	if base == "" {
-		base = endpoint.BaseURL
-	}
-	client, err := openai.New(openai.Options{Provider: d.Provider, BaseURL: base, Key: key, Proxy: http.ProxyFromEnvironment})
+	client, err := newServerClient(s, key)
 	if err != nil {
 		return nil, "", usage("deployment %q: %w", d.Name, err)
 	}
@@ -129,11 +130,11 @@ func (a *app) script(model string) (provider.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the script %q: %w", model, err)
 	}
-	s, err := scripted.Load(model, src)
+	client, err := newScriptClient(model, src)
 	if err != nil {
-		return nil, &failure{status: statusUsage, code: "invalid_argument", err: err}
+		return nil, usage("%w", err)
 	}
-	return scripted.New(s), nil
+	return client, nil
 }
 
 // key finds a deployment's key: where its account says, else in its provider's

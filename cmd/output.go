@@ -105,7 +105,7 @@ func (a *app) printQuery(v any) error {
 	if err != nil {
 		return fmt.Errorf("write JSON: %w", err)
 	}
-	results := code.Run(plainNumbers(g))
+	results := code.Run(g)
 	for {
 		r, ok := results.Next()
 		if !ok {

@@ -41,38 +41,35 @@ func (a *app) printRanking(ctx context.Context, db *store.DB, r store.Run, sortB
 			return nil
 		})
 	}
-	byID := map[string]store.RunAgent{}
+	var docs []view.Agent
 	contenders := make([]scoring.Contender, len(agents))
 	for i, agent := range agents {
-		byID[agent.ID] = agent
 		contenders[i] = scoring.Contender{RunAgentID: agent.ID, Lane: agent.Lane, Scorecard: agent.Scorecard}
+		doc, err := a.rankedAgent(ctx, db, agent)
+		if err != nil {
+			return err
+		}
+		docs = append(docs, doc)
 	}
 	standings, err := scoring.Rank(contenders, sortBy)
 	if err != nil {
 		return usage("--sort-by: %w", err)
 	}
-	ranking := view.Ranking{RunID: r.ID, Sort: view.RankingSort{Field: sortBy, Direction: "desc"}}
-	if sortBy == "" {
-		ranking.Sort.Field = "correctness_then_reliability"
-	}
-	for _, s := range standings {
-		agent := byID[s.RunAgentID]
-		lane, err := a.viewAgent(ctx, db, agent)
-		if err != nil {
-			return err
-		}
-		item := view.RankingItem{Rank: s.Rank, SortValue: s.Value, DeltaFromTop: s.DeltaFromTop}
-		if s.Scorecard != nil {
-			item.Agent = view.NewAgent(view.AgentRef{Label: agent.Label, RunAgentID: agent.ID, Status: agent.Status}, *s.Scorecard, nil)
-		} else {
-			item.Agent = view.Agent{Label: agent.Label, RunAgentID: agent.ID, Status: agent.Status}
-		}
-		item.InvalidCauses = lane.InvalidCauses
-		ranking.Items = append(ranking.Items, item)
-	}
-	if win := scoring.Winner(contenders); win.RunAgentID != "" {
-		ranking.Winner = &view.RankingWinner{RunAgentID: win.RunAgentID, Label: byID[win.RunAgentID].Label, ReasonCode: win.ReasonCode}
-	}
+	ranking := view.NewRanking(r.ID, sortBy, standings, scoring.Winner(contenders), docs)
 	d.Ranking = &ranking
 	return a.print(d, func(w io.Writer, o view.Options) error { return view.RankingTable(w, ranking, o) })
+}
+
+// rankedAgent is an agent with what made trials of it invalid.
+func (a *app) rankedAgent(ctx context.Context, db *store.DB, agent store.RunAgent) (view.Agent, error) {
+	lane, err := a.viewAgent(ctx, db, agent)
+	if err != nil {
+		return view.Agent{}, err
+	}
+	doc := view.Agent{Label: agent.Label, RunAgentID: agent.ID, Status: agent.Status}
+	if agent.Scorecard != nil {
+		doc = view.NewAgent(view.AgentRef{Label: agent.Label, RunAgentID: agent.ID, Status: agent.Status}, *agent.Scorecard, nil)
+	}
+	doc.InvalidCauses = lane.InvalidCauses
+	return doc, nil
 }

@@ -97,6 +97,7 @@ func strict(c *cobra.Command) {
 			return c.Help()
 		}
 		err := usage("%s has no command %q", c.CommandPath(), args[0])
+		c.SuggestionsMinimumDistance = 2
 		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 			return err.hint("%s %s", c.CommandPath(), near[0])
 		}

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agentclash/agentclash/cmd/view"
-	"github.com/agentclash/agentclash/sandbox/docker"
-	"github.com/agentclash/agentclash/sandbox/scratch"
 )
 
 func newSandbox(a *app) *cobra.Command {
@@ -27,9 +24,9 @@ one waits for the engine to be done.`,
 		Example: "  agentclash sandbox gc",
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx := c.Context()
-			n, err := a.sweepScratch(ctx)
-			if perr := a.pingDocker(ctx); perr == nil {
-				m, derr := docker.Reap(ctx, a.dockerOptions(""))
+			n, err := a.reapScratch(ctx)
+			if _, perr := a.probeDocker(ctx); perr == nil {
+				m, derr := a.reapDocker(ctx)
 				n, err = n+m, errors.Join(err, derr)
 			}
 			if err != nil {
@@ -45,24 +42,12 @@ one waits for the engine to be done.`,
 
 // sweep removes what dead processes left, in passing: half a second at most.
 func (a *app) sweep(ctx context.Context) (int, error) {
-	n, err := a.sweepScratch(ctx)
+	n, err := a.reapScratch(ctx)
 	ctx, stop := context.WithTimeout(ctx, probeTime)
 	defer stop()
-	if perr := a.pingDocker(ctx); perr != nil {
-		return n, err
+	if _, perr := a.probeDocker(ctx); perr != nil {
+		return n, err // no engine: nothing of ours can be in it, or the next command will see it
 	}
-	m, derr := docker.Reap(ctx, a.dockerOptions(""))
+	m, derr := a.reapDocker(ctx)
 	return n + m, errors.Join(err, derr)
-}
-
-func (a *app) sweepScratch(ctx context.Context) (int, error) {
-	home, err := a.home()
-	if err != nil {
-		return 0, err
-	}
-	p, err := scratch.New(scratch.Options{Dir: filepath.Join(home, "scratch"), Owner: owner(), Alive: alive})
-	if err != nil {
-		return 0, err
-	}
-	return p.Reap(ctx)
 }

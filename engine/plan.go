@@ -71,11 +71,11 @@ type Deployment struct {
 
 // Limits bound one trial of a deployment. Zero fields take DefaultLimits'.
 type Limits struct {
-	MaxIterations      int   `json:"max_iterations,omitempty"`
-	MaxToolCalls       int   `json:"max_tool_calls,omitempty"`
-	StepTimeoutSeconds int   `json:"step_timeout_seconds,omitempty"`
-	RunTimeoutSeconds  int   `json:"run_timeout_seconds,omitempty"`
-	MaxOutputTokens    int64 `json:"max_output_tokens,omitempty"`
+	MaxIterations      int   `json:"max_iterations,omitempty" yaml:"max_iterations"`
+	MaxToolCalls       int   `json:"max_tool_calls,omitempty" yaml:"max_tool_calls"`
+	StepTimeoutSeconds int   `json:"step_timeout_seconds,omitempty" yaml:"step_timeout_seconds"`
+	RunTimeoutSeconds  int   `json:"run_timeout_seconds,omitempty" yaml:"run_timeout_seconds"`
+	MaxOutputTokens    int64 `json:"max_output_tokens,omitempty" yaml:"max_output_tokens"`
 }
 
 // DefaultLimits are the limits of a deployment that sets none.

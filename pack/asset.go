@@ -87,7 +87,7 @@ func readAsset(files fs.FS, name string, limit int64) (data []byte, message stri
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	data, err = io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, unreadable(err)

@@ -126,9 +126,8 @@ func compact(v any) json.RawMessage {
 // maxEvidenceText bounds the text of one asset that scoring gets to see.
 const maxEvidenceText = 1 << 20
 
-// ScoringCase is the case as scoring reads it: reference/scoring terms, with
-// the assets it may name. An asset's text is filled in when it is UTF-8 of at
-// most 1 MiB.
+// ScoringCase is the case as scoring reads it, with the assets that references
+// may name. An asset's text is filled in when it is UTF-8 of at most 1 MiB.
 func (p *Pack) ScoringCase(c Case) scoring.Case {
 	s := scoring.Case{
 		Key:          c.Key(),

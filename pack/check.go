@@ -3,6 +3,7 @@ package pack
 import (
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/agentclash/agentclash/pack/template"
 )
@@ -65,6 +66,20 @@ func (c *checker) require(field, value string) bool {
 		c.fail(field, "is required")
 	}
 	return value != ""
+}
+
+// hint ends a message with what was probably meant, if anything was. Once
+// nothing more is listed, no time is spent on it.
+func (c *checker) hint(got string, values []string) string {
+	if c.rep.full {
+		return ""
+	}
+	return didYouMean(got, values)
+}
+
+// oneOf says which values there are and which was probably meant.
+func (c *checker) oneOf(got string, values []string) string {
+	return "must be one of " + strings.Join(values, ", ") + c.hint(got, values)
 }
 
 // keys sees that the keys of one list are there and each used once.

@@ -59,7 +59,7 @@ func checkToolKinds(c *checker, field string, value any) {
 		case kind == "shell":
 			c.fail(at, "is not a tool kind; allow_shell: true unlocks the shell")
 		case !slices.Contains(template.Kinds(), kind):
-			c.fail(at, "%s", oneOf(kind, template.Kinds()))
+			c.fail(at, "%s", c.oneOf(kind, template.Kinds()))
 		case !c.hasTools(kind):
 			c.warn(at, "this version has no tool of kind %s", kind)
 		}
@@ -138,7 +138,7 @@ func checkFilesystem(c *checker) {
 				c.fail(at, "must be a whole number of bytes, 0 for no limit")
 			}
 		default:
-			c.fail(at, "is not supported by this version%s", hint(key, known))
+			c.fail(at, "is not supported by this version%s", c.hint(key, known))
 		}
 	}
 }

@@ -19,7 +19,7 @@ func checkChallenges(c *checker) {
 		c.require(field+".title", ch.Title)
 		c.require(field+".category", ch.Category)
 		if difficulties := []string{"easy", "medium", "hard", "expert"}; !slices.Contains(difficulties, ch.Difficulty) {
-			c.fail(field+".difficulty", "%s", oneOf(ch.Difficulty, difficulties))
+			c.fail(field+".difficulty", "%s", c.oneOf(ch.Difficulty, difficulties))
 		}
 		checkAssets(c, field+".assets", ch.Assets)
 		checkRefs(c, field+".artifact_refs", ch.ArtifactRefs, ch.Key)
@@ -65,7 +65,7 @@ func checkRefs(c *checker, field string, refs []ArtifactRef, challenge string) {
 // artifact sees that a reference names an asset of the version or of the
 // challenge it is used for.
 func (c *checker) artifact(field, key, challenge string) {
-	if key == "" || c.rep.isBroken("version.assets") {
+	if key == "" || c.rep.full || c.rep.isBroken("version.assets") {
 		return
 	}
 	if _, ok := c.artifactFor(key, challenge); ok {
@@ -75,7 +75,7 @@ func (c *checker) artifact(field, key, challenge string) {
 	for _, a := range c.Version.Assets[:min(len(c.Version.Assets), maxCandidates)] {
 		declared = append(declared, a.Key)
 	}
-	c.fail(field, "is not an asset of the version or of the challenge%s", hint(key, declared))
+	c.fail(field, "is not an asset of the version or of the challenge%s", c.hint(key, declared))
 }
 
 func checkInputSets(c *checker) {
@@ -128,14 +128,14 @@ func checkChallengeKey(c *checker, field, key, one string) {
 	if key != one {
 		c.fail(field, "must be %s like the cases above: an input set has one challenge", quote(one))
 	}
-	if _, ok := c.Challenge(key); ok || c.rep.isBroken("challenges") {
+	if _, ok := c.Challenge(key); ok || c.rep.full || c.rep.isBroken("challenges") {
 		return
 	}
 	var declared []string
 	for _, ch := range c.Challenges[:min(len(c.Challenges), maxCandidates)] {
 		declared = append(declared, ch.Key)
 	}
-	c.fail(field, "is not the key of a challenge%s", hint(key, declared))
+	c.fail(field, "is not the key of a challenge%s", c.hint(key, declared))
 }
 
 func checkCase(c *checker, field string, kase Case) {

@@ -25,7 +25,7 @@ func checkMode(c *checker) {
 	case Responses, MultiTurn:
 		c.fail(field, "%s packs are not supported by this version; it runs %s and %s", mode, Native, PromptEval)
 	default:
-		c.fail(field, "%s", oneOf(mode, []string{Native, PromptEval, Responses, MultiTurn}))
+		c.fail(field, "%s", c.oneOf(mode, []string{Native, PromptEval, Responses, MultiTurn}))
 	}
 }
 
@@ -68,7 +68,7 @@ func checkTools(c *checker) {
 
 // unknownFree warns of a key in a mapping that the format leaves open.
 func (c *checker) unknownFree(field, key string, known []string) {
-	c.warn(field, "is not known and is ignored%s", hint(key, known))
+	c.warn(field, "is not known and is ignored%s", c.hint(key, known))
 }
 
 func checkToolNames(c *checker, field string, value any) {
@@ -89,7 +89,7 @@ func checkToolNames(c *checker, field string, value any) {
 		case name == template.Submit && field == "tools.denied":
 			c.fail(at, "cannot be denied: it is how an agent hands in its answer")
 		case !slices.Contains(template.Names(), name):
-			c.fail(at, "%s", oneOf(name, template.Names()))
+			c.fail(at, "%s", c.oneOf(name, template.Names()))
 		case !slices.ContainsFunc(c.primitives, func(p template.Primitive) bool { return p.Name == name }):
 			c.warn(at, "this version has no tool %s", name)
 		}

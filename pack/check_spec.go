@@ -102,31 +102,24 @@ func (c *checker) eachCase(f func(field string, kase Case)) {
 	}
 }
 
-// checkPrompts sees that a prompt_eval challenge says something, and warns of
-// placeholders that would reach the model as they are.
+// checkPrompts sees that a prompt_eval challenge with cases says something, and
+// warns of placeholders that would reach the model as they are.
 func checkPrompts(c *checker) {
 	if c.Version.ExecutionMode != PromptEval {
 		return
 	}
-	names := make([][]string, len(c.Challenges))
-	for i, ch := range c.Challenges {
-		field := indexed("challenges", i) + ".instructions"
-		if strings.TrimSpace(ch.Prompt()) == "" {
-			c.fail(field, "is required when execution_mode is %s: it is all that a model is sent", PromptEval)
-		}
-		if names[i] = template.Placeholders(ch.Prompt()); len(names[i]) > maxPromptNames {
-			c.fail(field, "has more than %d placeholders", maxPromptNames)
-			names[i] = nil
-		}
-	}
+	names := map[int][]string{}
 	said := map[string]bool{}
 	c.eachCase(func(at string, kase Case) {
 		i, ok := c.index.challenges[kase.ChallengeKey]
-		if !ok || len(names[i]) == 0 {
+		if !ok {
 			return
 		}
+		field := indexed("challenges", i) + ".instructions"
+		if _, read := names[i]; !read {
+			names[i] = c.promptNames(field, c.Challenges[i].Prompt())
+		}
 		for _, u := range template.Missing(names[i], kase.vars()) {
-			field := indexed("challenges", i) + ".instructions"
 			if said[field+u.Name] {
 				continue
 			}
@@ -136,17 +129,33 @@ func checkPrompts(c *checker) {
 	})
 }
 
+// promptNames returns the placeholders of a prompt that is fit to be sent.
+func (c *checker) promptNames(field, prompt string) []string {
+	if strings.TrimSpace(prompt) == "" {
+		c.fail(field, "is required when execution_mode is %s: it is all that a model is sent", PromptEval)
+	}
+	names := template.Placeholders(prompt)
+	if len(names) > maxPromptNames {
+		c.fail(field, "has more than %d placeholders", maxPromptNames)
+		return nil
+	}
+	return names
+}
+
 // checkWorkspaceFiles sees that what a case puts into the workspace has a
 // path and a content, and that no two of them want the same place.
 func checkWorkspaceFiles(c *checker) {
+	if c.Mode() == PromptEval {
+		return // nothing is staged
+	}
 	c.eachCase(func(field string, kase Case) {
 		lists := kase.fileLists()
 		shapes := len(lists) > 0
 		for _, list := range lists {
-			_, issues := workspaceFiles(list.value)
-			shapes = shapes && len(issues) == 0
-			for _, issue := range issues {
-				c.fail(field+"."+list.field+issue.suffix, "%s", issue.message)
+			_, problems := workspaceFiles(list.value)
+			shapes = shapes && len(problems) == 0
+			for _, p := range problems {
+				c.fail(field+"."+list.field+p.Field, "%s", p.Message)
 			}
 		}
 		if shapes {

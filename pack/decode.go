@@ -260,7 +260,7 @@ func boolean(n *node, strict bool) (value, ok bool) {
 	return false, false
 }
 
-// number reads a number; whole is its value when it has no fraction.
+// number reads a number; whole is its value when it has no fraction and fits.
 func number(n *node) (f float64, whole *int64, ok bool) {
 	if n.kind != yaml.ScalarNode {
 		return 0, nil, false
@@ -283,21 +283,16 @@ func number(n *node) (f float64, whole *int64, ok bool) {
 func (d *decoder) integer(n *node, v reflect.Value, sp *spot) {
 	f, whole, ok := number(n)
 	strict := sp != nil && sp.strict
-	if !ok || strict && whole == nil {
+	switch {
+	case !ok, strict && f != math.Trunc(f):
 		d.mismatch(n, sp, "a whole number")
 		return
-	}
-	if whole == nil {
-		if math.Abs(f) >= 1<<62 {
-			d.wrong(n, sp, "is too large a number")
-			return
-		}
-		cut := int64(f)
-		whole = &cut
+	case whole == nil && f != math.Trunc(f):
+		whole = new(int64(f))
 		d.rep.add(sp.place(n), Problem{Field: sp.path(), Warning: true,
-			Message: fmt.Sprintf("is cut to the whole number %d", cut)})
+			Message: fmt.Sprintf("is cut to the whole number %d", *whole)})
 	}
-	if v.OverflowInt(*whole) {
+	if whole == nil || v.OverflowInt(*whole) {
 		d.wrong(n, sp, "is too large a number")
 		return
 	}

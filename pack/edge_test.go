@@ -53,6 +53,7 @@ func TestEdges(t *testing.T) {
 		{"number cut to zero", "number: 1\n", "number: 0.5\n", []string{"~version.number: cut to the whole number 0", "version.number: greater than 0"}},
 		{"number too large", "number: 1\n", "number: 2147483648\n", []string{"version.number: too large"}},
 		{"number far too large", "number: 1\n", "number: 1e300\n", []string{"version.number: too large"}},
+		{"number beyond all integers", "number: 1\n", "number: 18446744073709551615\n", []string{"version.number: too large"}},
 		{"number in hex", "number: 1\n", "number: 0x10\n", nil},
 		{"number in octal", "number: 1\n", "number: 010\n", nil},
 		{"number with exponent", "number: 1\n", "number: 1e3\n", nil},
@@ -81,7 +82,19 @@ func TestEdges(t *testing.T) {
 		{"payload broken binary", "case_key: k1}", "case_key: k1, payload: {a: !!binary '*'}}", []string{"input_sets[0].cases[0].payload.a: base64"}},
 		{"artifacts as text", "case_key: k1}", "case_key: k1, artifacts: [w]}", []string{"input_sets[0].cases[0].artifacts[0]: must be a mapping"}},
 		{"merge of a text", "case_key: k1}", "case_key: k1, <<: text}", []string{"input_sets[0].cases[0]: can only merge"}},
+		{"merge of nothing", "case_key: k1}", "case_key: k1, <<: []}", nil},
+		{"merge of null", "case_key: k1}", "case_key: k1, <<: }", nil},
 		{"merge of a list of texts", "case_key: k1}", "case_key: k1, <<: [text]}", []string{"input_sets[0].cases[0]: can only merge"}},
+		{"alias as a key", "case_key: k1}", "case_key: k1, payload: {&a x: 1, y: {*a : 2}}}", nil},
+		{"aliases too deep", "case_key: k1}", "case_key: k1, payload: {a: &a " + nested(60) + ", b: &b " + nested(30, "*a") + ", c: " + nested(30, "*b") + "}}", []string{"input_sets[0].cases[0].payload.c" + strings.Repeat("[0]", 30) + ": nested more than 100"}},
+		{"long text in a message", "number: 1\n", "number: \"" + strings.Repeat("é", 500) + "\"\n", []string{"version.number: " + strings.Repeat("é", 40) + "...\""}},
+		{"misplaced in version", "  number: 1\n", "  number: 1\n  security: 1\n  challenges: 1\n  validators: 1\n", []string{
+			"~version.security: top level", "~version.challenges: top level", "~version.validators: evaluation_spec"}},
+		{"misplaced at the top", "pack:\n", "slug: x\ncases: []\nsandbox: {}\npack:\n", []string{
+			"~slug: belongs in pack", "~cases: input_sets[].cases", "~sandbox: belongs in version"}},
+		{"misplaced in a challenge", "difficulty: easy\n", "difficulty: easy\n    input_set_keys: [a]\n    expectations: []\n    cases: []\n", []string{
+			"~challenges[0].input_set_keys: cases[].challenge_key", "~challenges[0].expectations: input_sets[].cases[]", "~challenges[0].cases: input_sets[].cases"}},
+		{"misplaced in an input set", "    name: Set\n", "    name: Set\n    challenge_key: c1\n", []string{"~input_sets[0].challenge_key: each case"}},
 		// Inside evaluation_spec JSON's rules hold.
 		{"spec missing", "  evaluation_spec:\n", "  x-spec:\n", []string{"version.evaluation_spec: is required"}},
 		{"spec a text", "  evaluation_spec:\n", "  evaluation_spec: text\n  x-spec:\n", []string{"version.evaluation_spec: must be a mapping"}},
@@ -99,7 +112,7 @@ func TestEdges(t *testing.T) {
 		{"mode with spaces", "mode: native", "mode: \"  native \"", nil},
 		{"mode empty", "mode: native", "mode: \"\"", nil},
 		{"mode of another version", "mode: native", "mode: responses", []string{"version.execution_mode: responses packs are not supported"}},
-		{"prompt_eval without instructions", "mode: native", "mode: prompt_eval", []string{"challenges[0].instructions: required", "challenges[1].instructions: required"}},
+		{"prompt_eval without instructions", "mode: native", "mode: prompt_eval", []string{"challenges[0].instructions: required"}},
 		{"family in capitals", "family: tests", "family: SECURITY", []string{"pack.family: not supported"}},
 		{"security null", "pack:\n", "security:\npack:\n", nil},
 		{"modality blank", "pack:\n", "modality: \" \"\npack:\n", nil},
@@ -176,6 +189,11 @@ func TestEdges(t *testing.T) {
 			}
 		})
 	}
+}
+
+// nested is a list in a list, so many levels deep, around a value.
+func nested(levels int, core ...string) string {
+	return strings.Repeat("[", levels) + strings.Join(core, "") + strings.Repeat("]", levels)
 }
 
 // parseBeside parses a pack beside which there is one file, edge.txt.

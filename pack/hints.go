@@ -155,15 +155,10 @@ func fold(word string) string {
 	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(word))
 }
 
-// hint ends a message with what was probably meant, if anything was.
-func hint(got string, values []string) string {
+// didYouMean is the end of a message about a mistyped word, or nothing.
+func didYouMean(got string, values []string) string {
 	if near, ok := nearest(got, values); ok {
 		return "; did you mean " + quote(near) + "?"
 	}
 	return ""
-}
-
-// oneOf says which values there are and which was probably meant.
-func oneOf(got string, values []string) string {
-	return "must be one of " + strings.Join(values, ", ") + hint(got, values)
 }

@@ -26,7 +26,7 @@ func Load(name string) (*Pack, Problems, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read pack: open its directory: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	p, problems := parse(name, src, root.FS())
 	return p, problems, nil
 }
@@ -37,7 +37,7 @@ func LoadFS(fsys fs.FS, name string) (*Pack, Problems, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read pack: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	src, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read pack: %w", err)
@@ -62,7 +62,7 @@ func readFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

@@ -2,9 +2,11 @@ package pack_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -24,7 +26,7 @@ func withAssets(paths ...string) string {
 	var b strings.Builder
 	b.WriteString("  number: 1\n  assets:\n")
 	for i, p := range paths {
-		b.WriteString("    - {key: a" + string(rune('0'+i)) + ", path: '" + p + "'}\n")
+		fmt.Fprintf(&b, "    - {key: a%d, path: '%s'}\n", i, p)
 	}
 	return strings.Replace(edgeBase, "  number: 1\n", b.String(), 1)
 }
@@ -144,6 +146,36 @@ func TestHostileFilesAreBounded(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What every case has to fill is bounded, whoever wrote the pack.
+func TestPlaceholdersAreBounded(t *testing.T) {
+	t.Parallel()
+	names := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "{{a%d}} ", i)
+		}
+		return b.String()
+	}
+	prompt := strings.NewReplacer("mode: native", "mode: prompt_eval",
+		"difficulty: easy", "difficulty: easy\n    instructions: '"+names(101)+"'").Replace(edgeBase)
+	_, problems := pack.Parse("p.yaml", []byte(prompt))
+	checkProblems(t, problems, []string{"challenges[0].instructions: more than 100 placeholders"})
+
+	command := strings.Replace(edgeBase, "    validators:\n", "    post_execution_checks: [{key: o, type: file_capture, path: o}]\n    validators:\n"+
+		"      - {key: run, type: code_execution, target: 'file:o', config: {test_command: '"+names(1001)+"'}}\n", 1)
+	_, problems = pack.Parse("p.yaml", []byte(command))
+	checkProblems(t, problems, []string{"version.evaluation_spec.validators: more than 1000 placeholders"})
+}
+
+func TestAssetListsAreBounded(t *testing.T) {
+	t.Parallel()
+	_, problems, err := pack.LoadFS(files(withAssets(slices.Repeat([]string{"edge.txt"}, 1001)...)), "pack.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkProblems(t, problems, []string{"version.assets: at most 1000 assets"})
 }
 
 func TestProblemsPrint(t *testing.T) {

@@ -2,9 +2,11 @@ package pack_test
 
 import (
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -163,16 +165,13 @@ func TestDigests(t *testing.T) {
 	t.Parallel()
 	src := strings.Replace(withAssets("shared.txt", "gold.txt"), "{challenge_key: c1, case_key: k1}",
 		"{challenge_key: c1, case_key: k1, expectations: [{key: e, kind: file, artifact_key: a1}]}", 1)
-	read := func(edit ...string) *pack.Pack {
-		fsys := files(strings.NewReplacer(edit...).Replace(src))
-		fsys["shared.txt"] = fsys["edge.txt"]
-		fsys["gold.txt"] = fsys["edge.txt"]
-		for i := 0; i+1 < len(edit); i += 2 {
-			if f, ok := fsys[edit[i]]; ok {
-				copied := *f
-				copied.Data = []byte(edit[i+1])
-				fsys[edit[i]] = &copied
-			}
+	read := func(old, with, changed string) *pack.Pack {
+		fsys := files(strings.Replace(src, old, with, 1))
+		for _, name := range []string{"shared.txt", "gold.txt"} {
+			fsys[name] = &fstest.MapFile{Data: []byte("text of " + name)}
+		}
+		if changed != "" {
+			fsys[changed].Data = []byte("changed")
 		}
 		p, problems, err := pack.LoadFS(fsys, "pack.yaml")
 		if err != nil || p == nil {
@@ -188,34 +187,33 @@ func TestDigests(t *testing.T) {
 		}
 		return k1, k2
 	}
-	base := read()
+	base := read("", "", "")
+	if _, err := base.CaseDigest("set", "k9"); !errors.Is(err, pack.ErrNotFound) {
+		t.Errorf("unknown case: got %v, want ErrNotFound", err)
+	}
 	k1, k2 := cases(base)
 	if k1 == k2 {
 		t.Error("two cases have one digest")
 	}
 	for _, row := range []struct {
-		name         string
-		edit         []string
-		pack, k1, k2 bool // what changes
+		name, old, with, asset string
+		pack, k1, k2           bool // what changes
 	}{
-		{"nothing", nil, false, false, false},
-		{"a comment", []string{"pack:\n", "# hello\npack:\n"}, false, false, false},
-		{"the evaluation spec", []string{"literal:ok", "literal:no"}, true, false, false},
-		{"the input set's name", []string{"name: Set", "name: Other"}, true, false, false},
-		{"another case", []string{"case_key: k2", "case_timeout_seconds: 9, case_key: k2"}, true, false, true},
-		{"the challenge", []string{"title: C1", "title: C One"}, true, true, true},
-		{"a staged asset's bytes", []string{"shared.txt", "changed"}, true, true, true},
-		{"a grader's asset's bytes", []string{"gold.txt", "changed"}, true, true, false},
+		{"nothing", "", "", "", false, false, false},
+		{"a comment", "pack:\n", "# hello\npack:\n", "", false, false, false},
+		{"the evaluation spec", "literal:ok", "literal:no", "", true, false, false},
+		{"the input set's name", "name: Set", "name: Other", "", true, false, false},
+		{"another case", "case_key: k2", "case_timeout_seconds: 9, case_key: k2", "", true, false, true},
+		{"the challenge", "title: C1", "title: C One", "", true, true, true},
+		{"a staged asset's bytes", "", "", "shared.txt", true, true, true},
+		{"a grader's asset's bytes", "", "", "gold.txt", true, true, false},
 	} {
-		p := read(row.edit...)
-		if strings.HasSuffix(row.name, "bytes") {
-			p = read("\x00", "", row.edit[0], row.edit[1])
-		}
+		p := read(row.old, row.with, row.asset)
 		g1, g2 := cases(p)
 		if got := digest(t, p) != digest(t, base); got != row.pack {
 			t.Errorf("%s: pack digest changed is %v, want %v", row.name, got, row.pack)
 		}
-		if g1 != k1 != row.k1 || g2 != k2 != row.k2 {
+		if (g1 != k1) != row.k1 || (g2 != k2) != row.k2 {
 			t.Errorf("%s: case digests changed are %v %v, want %v %v", row.name, g1 != k1, g2 != k2, row.k1, row.k2)
 		}
 	}

@@ -208,7 +208,7 @@ type fileList struct {
 
 func (c Case) fileLists() []fileList {
 	var lists []fileList
-	if v, ok := c.Payload["workspace_files"]; ok {
+	if v := c.Payload["workspace_files"]; v != nil {
 		lists = append(lists, fileList{"payload.workspace_files", v})
 	}
 	for i, in := range c.Inputs {
@@ -219,36 +219,37 @@ func (c Case) fileLists() []fileList {
 	return lists
 }
 
-// issue is something wrong in a file list, at the field with suffix added.
-type issue struct{ suffix, message string }
-
-// workspaceFiles reads a list of {path, content}.
-func workspaceFiles(value any) (files []StagedFile, issues []issue) {
+// workspaceFiles reads a list of {path, content}. The fields of its problems
+// are what comes after the list's own.
+func workspaceFiles(value any) (files []StagedFile, problems Problems) {
 	list, ok := value.([]any)
 	if !ok {
-		return nil, []issue{{"", "must be a list of files, each with path and content"}}
+		return nil, Problems{{Message: "must be a list of files, each with path and content"}}
+	}
+	wrong := func(field, message string) {
+		problems = append(problems, Problem{Field: field, Message: message})
 	}
 	for i, item := range list {
 		at := fmt.Sprintf("[%d]", i)
 		entry, ok := item.(map[string]any)
 		if !ok {
-			issues = append(issues, issue{at, "must be a file with path and content"})
+			wrong(at, "must be a file with path and content")
 			continue
 		}
 		name, isText := entry["path"].(string)
 		full, inside := inWorkspace(name)
 		if !isText || !inside || full == workspace {
-			issues = append(issues, issue{at + ".path", "must be the path of a file in " + workspace})
+			wrong(at+".path", "must be the path of a file in "+workspace)
 			continue
 		}
 		content, isText := entry["content"].(string)
 		if !isText {
-			issues = append(issues, issue{at + ".content", "must be text"})
+			wrong(at+".content", "must be text")
 			continue
 		}
 		files = append(files, StagedFile{full, []byte(content)})
 	}
-	return files, issues
+	return files, problems
 }
 
 // inWorkspace makes a path absolute and clean and says whether it names
@@ -268,5 +269,3 @@ func inWorkspace(name string) (string, bool) {
 	full = path.Clean(full)
 	return full, full == workspace || strings.HasPrefix(full, workspace+"/")
 }
-
-func parentDir(p string) string { return path.Dir(p) }

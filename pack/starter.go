@@ -47,7 +47,8 @@ func StarterScript(kind string) (string, error) { return starterFile(kind, ".age
 func starterFile(kind, suffix string) (string, error) {
 	b, err := starterFiles.ReadFile("starter/" + kind + suffix)
 	if err != nil {
-		return "", fmt.Errorf("find template %q: %s", clip(kind), oneOf(kind, StarterTemplates()))
+		return "", fmt.Errorf("find template %q: there are %s%s", clip(kind),
+			strings.Join(StarterTemplates(), " and "), didYouMean(kind, StarterTemplates()))
 	}
 	return string(b), nil
 }

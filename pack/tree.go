@@ -327,15 +327,9 @@ func (b *builder) mapping(y *yaml.Node, n *node, sp *spot) {
 func (b *builder) merge(y *yaml.Node, n *node, sp *spot) {
 	at := position{y.Line, y.Column}
 	source := b.build(y, sp)
-	var sources []*node
-	switch {
-	case source.kind == yaml.MappingNode:
-		sources = []*node{source}
-	case source.kind == yaml.SequenceNode:
+	sources := []*node{source}
+	if source.kind == yaml.SequenceNode {
 		sources = source.items
-	}
-	if sources == nil && !source.isNull() {
-		b.rep.undecodable(at, sp.path(), "can only merge (<<) a mapping or a list of mappings")
 	}
 	have := make(map[string]bool, len(n.pairs))
 	for _, p := range n.pairs {

@@ -9,6 +9,15 @@ import (
 // trials, in any order. Of a trial's attempts the last decides; all of them
 // count as spend. Only the slim parts of a trial's scorecard are read: overall
 // score, validity and dimensions.
+//
+// A trial is valid when it passed or failed. Scores are means over the valid
+// trials: one that is missing because the agent did not produce what was read
+// counts 0, one that is missing for another reason does not count. Usage and
+// cost are sums over the valid trials, latency their mean, and a sum with an
+// unknown part is unknown. The run agent passes when it has a valid trial and
+// the share of passed ones reaches minPassRate; it is degraded by any trial
+// that is invalid or whose scorecard is not valid. With one case and one
+// repetition every number is the trial's.
 func Aggregate(spec Spec, trials []Trial, minPassRate float64) AgentScorecard {
 	a := NewAggregator(spec, minPassRate)
 	for _, t := range trials {

@@ -29,8 +29,8 @@ type schemaEvidence struct {
 
 // schemaMatch follows santhosh-tekuri/jsonschema: draft 2020-12 unless $schema
 // names another draft, nothing loaded from anywhere, formats not asserted. Its
-// reading of the standard wins over reference/scoring.md 3.3 where the two
-// differ; testdata/json_schema.txt lists those rows.
+// reading of the standard is the format's; the agreed examples it changed are
+// listed in testdata/validators/json_schema.txt.
 func schemaMatch(settings) matcher {
 	schemas := newMemo(compileSchema)
 	return func(expected string) (comparison, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -45,7 +46,7 @@ func CountTests(stdout, stderr string) (TestCounts, bool) {
 // counts makes the four numbers consistent; an impossible one spoils them.
 func counts(passed, failed, errs, total float64) (TestCounts, bool) {
 	for _, v := range [...]float64{passed, failed, errs, total} {
-		if !(v >= 0 && v <= maxCount) {
+		if math.IsNaN(v) || v < 0 || v > maxCount {
 			return TestCounts{}, false
 		}
 	}

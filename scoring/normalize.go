@@ -44,7 +44,7 @@ func (s Spec) Normalize() Spec {
 	s.Name = strings.TrimSpace(s.Name)
 	s.Validators = edited(s.Validators, func(v *Validator) {
 		trim(&v.Key, &v.Target, &v.ExpectedFrom)
-		if string(bytes.TrimSpace(v.Config)) == "null" {
+		if c := string(bytes.TrimSpace(v.Config)); c == "null" || c == "{}" {
 			v.Config = nil
 		}
 	})
@@ -79,7 +79,7 @@ func normalizeJudge(j *LLMJudge) {
 }
 
 // expand gives a dimension without a source the meaning of its key, where the
-// key is one of the five that have one (scoring.md 1.3).
+// key is one of the five that have one.
 func (s Spec) expand(d *Dimension) {
 	switch d.Key {
 	case "correctness":

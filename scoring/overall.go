@@ -11,7 +11,7 @@ type overall struct {
 	open []int
 }
 
-// conclude applies the strategy (scoring.md 8): thresholds are inclusive, and
+// conclude applies the strategy: thresholds are inclusive, and
 // a dimension without a score counts only where it is a gate.
 func (s *Scorer) conclude(dims []scored) overall {
 	available := 0

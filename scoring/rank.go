@@ -167,7 +167,7 @@ type Win struct {
 	ReasonCode string `json:"reason_code"`
 }
 
-// Winner decides a run (scoring.md 12.1): by overall score, ties by correctness
+// Winner decides a run: by overall score, ties by correctness
 // and then reliability, all at full precision. When some scored agent passed,
 // those that did not cannot win.
 func Winner(contenders []Contender) Win {

@@ -122,6 +122,8 @@ func hintReference(text string) string {
 	return "; known are " + strings.Join(referenceForms(), ", ")
 }
 
+func (r reference) String() string { return quoted(r.text) }
+
 // byAgent says that what the reference points at is made by the agent; the
 // rest comes with the pack.
 func (r reference) byAgent() bool { return r.kind == refOutput || r.kind == refFile }

@@ -137,3 +137,25 @@ func TestStoredValuesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// Texts that are parsed are bounded before they are parsed; whose text it is
+// decides whose failure that is.
+func TestParsedTextsAreBounded(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat(" ", 3<<20)
+	for _, c := range []struct{ name, typ, actual, expected, class string }{
+		{"a document", scoring.JSONSchema, "{}" + long, "{}", scoring.ClassEvaluatorError},
+		{"a document with a path", scoring.JSONPathMatch, "{}" + long, "$", scoring.ClassEvaluatorError},
+		{"a schema", scoring.JSONSchema, "{}", "{}" + long, scoring.ClassPackError},
+		{"a pattern", scoring.RegexMatch, "x", strings.Repeat("x", 100<<10), scoring.ClassPackError},
+		{"a path", scoring.JSONPathMatch, "{}", "$" + strings.Repeat(".x", 50<<10), scoring.ClassPackError},
+	} {
+		spec, ev := oneValidator(), evidence()
+		spec.Validators[0].Type, spec.Validators[0].ExpectedFrom = c.typ, "case.expectations.want"
+		ev.FinalOutput = &c.actual
+		ev.Case.Expectations = map[string]scoring.CaseInput{"want": {Value: jsonText(t, c.expected)}}
+		if r := scoring.Score(spec, ev).Validators[0]; r.OutcomeClass != c.class {
+			t.Errorf("%s: got class %s (%s), want %s", c.name, r.OutcomeClass, r.Reason, c.class)
+		}
+	}
+}

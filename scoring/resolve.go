@@ -44,8 +44,10 @@ const maxSourceDepth = 8
 // trial is the evidence while one scorecard is made. The payload is decoded
 // when it is first read.
 type trial struct {
-	ev      Evidence
-	payload *payload
+	ev Evidence
+	// captures says that the spec declares any.
+	captures bool
+	payload  *payload
 }
 
 type payload struct {
@@ -69,9 +71,9 @@ func (t *trial) resolve(r reference) resolved {
 	case refPayload:
 		return t.fromPayload(r)
 	case refInput:
-		return t.entry(t.ev.Case.Inputs, "input", r.key, r.path, 0)
+		return t.entry(entry{name: "input", key: r.key, path: r.path})
 	case refExpectation:
-		return t.entry(t.ev.Case.Expectations, "expectation", r.key, r.path, 0)
+		return t.entry(entry{name: "expectation", key: r.key, path: r.path})
 	case refArtifact:
 		return t.artifact(r.key, r.path, false)
 	case refFile:
@@ -111,32 +113,46 @@ func (t *trial) fromPayload(r reference) resolved {
 	if p.err != nil {
 		return unreadable("the case's payload is not JSON: %v", p.err)
 	}
-	return walk(p.value, r.path, r.text)
+	return walk(p.value, r.path, r)
 }
 
-// entry resolves an input or an expectation: its value, else what its source,
-// its artifact or its path says.
-func (t *trial) entry(entries map[string]CaseInput, what, key string, path []string, depth int) resolved {
-	e, ok := entries[key]
+// entry is the way to a value inside an input or an expectation.
+type entry struct {
+	name  string // input or expectation
+	key   string
+	path  []string
+	depth int // how many inputs stood for one another on the way
+}
+
+func (e entry) String() string { return e.name + " " + quoted(e.key) }
+
+// entry resolves an input or an expectation: to its value, else to what its
+// source, its artifact or its path says.
+func (t *trial) entry(e entry) resolved {
+	entries := t.ev.Case.Inputs
+	if e.name == "expectation" {
+		entries = t.ev.Case.Expectations
+	}
+	in, ok := entries[e.key]
 	switch {
 	case !ok:
-		return missing(causePack, "the case has no %s %s", what, quoted(key))
-	case depth > maxSourceDepth:
-		return unreadable("the source of %s %s goes through more than %d others", what, quoted(key), maxSourceDepth)
-	case !isNull(e.Value):
-		return fromValue(e.Value, path, what, key)
-	case e.Source != "":
-		return t.fromSource(e.Source, what, key, path, depth)
-	case e.ArtifactKey != "":
-		return t.artifact(e.ArtifactKey, path, true)
-	case e.Path != "" && len(path) == 0:
-		return found(e.Path)
+		return missing(causePack, "the case has no %s", e)
+	case e.depth > maxSourceDepth:
+		return unreadable("the source of %s goes through more than %d others", e, maxSourceDepth)
+	case !isNull(in.Value):
+		return fromValue(in.Value, e)
+	case in.Source != "":
+		return t.fromSource(in.Source, e)
+	case in.ArtifactKey != "":
+		return t.artifact(in.ArtifactKey, e.path, true)
+	case in.Path != "" && len(e.path) == 0:
+		return found(in.Path)
 	}
-	return missing(causePack, "%s %s has no value", what, quoted(key))
+	return missing(causePack, "%s has no value", e)
 }
 
-func fromValue(raw json.RawMessage, path []string, what, key string) resolved {
-	if len(path) == 0 && raw[0] == '"' { // the common case, without a tree
+func fromValue(raw json.RawMessage, e entry) resolved {
+	if len(e.path) == 0 && raw[0] == '"' { // the common case, without a tree
 		var s string
 		if json.Unmarshal(raw, &s) == nil {
 			return found(s)
@@ -144,19 +160,19 @@ func fromValue(raw json.RawMessage, path []string, what, key string) resolved {
 	}
 	v, err := decodeJSON(bytes.NewReader(raw))
 	if err != nil {
-		return unreadable("the value of %s %s is not JSON: %v", what, quoted(key), err)
+		return unreadable("the value of %s is not JSON: %v", e, err)
 	}
-	return walk(v, path, what+" "+key)
+	return walk(v, e.path, e)
 }
 
-func (t *trial) fromSource(source, what, key string, path []string, depth int) resolved {
-	if name, ok := strings.CutPrefix(source, "input:"); ok {
-		return t.entry(t.ev.Case.Inputs, "input", strings.TrimSpace(name), path, depth+1)
+func (t *trial) fromSource(source string, e entry) resolved {
+	if key, ok := strings.CutPrefix(source, "input:"); ok {
+		return t.entry(entry{name: "input", key: strings.TrimSpace(key), path: e.path, depth: e.depth + 1})
 	}
-	if name, ok := strings.CutPrefix(source, "artifact:"); ok {
-		return t.artifact(strings.TrimSpace(name), path, true)
+	if key, ok := strings.CutPrefix(source, "artifact:"); ok {
+		return t.artifact(strings.TrimSpace(key), e.path, true)
 	}
-	return unreadable("the source %s of %s %s is neither input:<key> nor artifact:<key>", quoted(source), what, quoted(key))
+	return unreadable("the source %s of %s is neither input:<key> nor artifact:<key>", quoted(source), e)
 }
 
 // artifact resolves an asset: to its content for an input or an expectation
@@ -180,11 +196,11 @@ func (t *trial) artifact(key string, path []string, content bool) resolved {
 }
 
 // walk follows the steps of a reference into a JSON value.
-func walk(v any, path []string, name string) resolved {
+func walk(v any, path []string, name fmt.Stringer) resolved {
 	for i, step := range path {
 		next, ok := child(v, step)
 		if !ok {
-			return missing(causePack, "%s has nothing at %s", quoted(name), quoted(strings.Join(path[:i+1], ".")))
+			return missing(causePack, "%s has nothing at %s", name, quoted(strings.Join(path[:i+1], ".")))
 		}
 		v = next
 	}
@@ -224,13 +240,17 @@ func (t *trial) file(key string) resolved {
 	return missing(t.uncollected(), "%s was never captured", quoted("file:"+key))
 }
 
-// uncollected is whose doing it is that evidence was not collected at all: of
-// a trial that did not end regularly the agent's, as far as it is judged.
+// uncollected is whose doing it is that evidence was not collected at all: the
+// agent's, when it did not let the trial end regularly; the author's, when the
+// spec declares no capture; else the machinery's.
 func (t *trial) uncollected() cause {
-	if t.ended() {
-		return causeEngine
+	switch {
+	case !t.ended():
+		return causeAgent
+	case !t.captures:
+		return causePack
 	}
-	return causeAgent
+	return causeEngine
 }
 
 func listing(d CapturedDirectory) resolved {

@@ -79,7 +79,7 @@ const (
 
 // Score scores one trial. It is a pure function of the spec and the evidence.
 func (s *Scorer) Score(ev Evidence) Scorecard {
-	t := &trial{ev: ev}
+	t := &trial{ev: ev, captures: len(s.spec.PostExecutionChecks) > 0}
 	results := make([]result, len(s.validators))
 	for i := range s.validators {
 		results[i] = t.judge(&s.validators[i])
@@ -196,30 +196,28 @@ func warnings(t *trial, dims []scored) []string {
 // collected, when without it there is no verdict.
 func (s *Scorer) blame(c *Scorecard, results []result, dims []scored, o overall) {
 	for i, r := range results {
-		name := "validator " + quoted(r.Key) + ": "
 		switch {
 		case s.used[i] && r.OutcomeClass == ClassInfraError:
-			setOnce(&c.InfraError, name+r.Reason)
+			setOnce(&c.InfraError, "validator", r.Key, r.Reason)
 		case s.used[i] && r.OutcomeClass == ClassPackError:
-			setOnce(&c.PackError, name+r.Reason)
+			setOnce(&c.PackError, "validator", r.Key, r.Reason)
 		}
 		if r.lack != "" {
-			setOnce(&c.NoOutput, name+r.lack)
+			setOnce(&c.NoOutput, "validator", r.Key, r.lack)
 		}
 	}
 	for _, i := range o.open {
-		name := "dimension " + quoted(dims[i].Key) + ": "
 		switch dims[i].cause {
 		case causeEngine:
-			setOnce(&c.InfraError, name+dims[i].Reason)
+			setOnce(&c.InfraError, "dimension", dims[i].Key, dims[i].Reason)
 		case causePack:
-			setOnce(&c.PackError, name+dims[i].Reason)
+			setOnce(&c.PackError, "dimension", dims[i].Key, dims[i].Reason)
 		}
 	}
 }
 
-func setOnce(field *string, text string) {
+func setOnce(field *string, what, key, reason string) {
 	if *field == "" {
-		*field = clipTo(text, maxReason)
+		*field = clipTo(fmt.Sprintf("%s %s: %s", what, quoted(key), reason), maxReason)
 	}
 }

@@ -120,8 +120,8 @@ type Usage struct {
 	TotalTokens  int64 `json:"total_tokens"`
 }
 
-// AgentScorecard aggregates the trials of one run agent; its rules are
-// design.md 4, *The run agent's scorecard*.
+// AgentScorecard aggregates the trials of one run agent; [Aggregate] has the
+// rules.
 type AgentScorecard struct {
 	OverallScore  *float64             `json:"overall_score"`
 	Passed        bool                 `json:"passed"`

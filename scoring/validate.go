@@ -81,7 +81,7 @@ func (c *compiler) limits() {
 	if l.MaxTotalTokens != nil && *l.MaxTotalTokens <= 0 {
 		c.add("runtime_limits.max_total_tokens", "must be greater than 0")
 	}
-	if l.MaxCostUSD != nil && !(*l.MaxCostUSD > 0 && finite(*l.MaxCostUSD)) {
+	if l.MaxCostUSD != nil && (*l.MaxCostUSD <= 0 || !finite(*l.MaxCostUSD)) {
 		c.add("runtime_limits.max_cost_usd", "must be greater than 0")
 	}
 	if l.MaxDurationMS != nil && *l.MaxDurationMS <= 0 {
@@ -160,10 +160,10 @@ func (c *compiler) pricing() {
 		if p.ProviderModelID == "" {
 			c.add(at+".provider_model_id", "is required")
 		}
-		if !(p.InputCostPerMillionTokens >= 0 && finite(p.InputCostPerMillionTokens)) {
+		if p.InputCostPerMillionTokens < 0 || !finite(p.InputCostPerMillionTokens) {
 			c.add(at+".input_cost_per_million_tokens", "must not be negative")
 		}
-		if !(p.OutputCostPerMillionTokens >= 0 && finite(p.OutputCostPerMillionTokens)) {
+		if p.OutputCostPerMillionTokens < 0 || !finite(p.OutputCostPerMillionTokens) {
 			c.add(at+".output_cost_per_million_tokens", "must not be negative")
 		}
 		pair := [2]string{p.ProviderKey, p.ProviderModelID}
@@ -185,7 +185,7 @@ func (c *compiler) judgeLimits() {
 	if l.MaxSamplesPerJudge < 0 || l.MaxSamplesPerJudge > maxJudgeSamples {
 		c.add("scorecard.judge_limits.max_samples_per_judge", "must be between 0 and %d", maxJudgeSamples)
 	}
-	if !(l.MaxCallsUSD >= 0 && finite(l.MaxCallsUSD)) {
+	if l.MaxCallsUSD < 0 || !finite(l.MaxCallsUSD) {
 		c.add("scorecard.judge_limits.max_calls_usd", "must not be negative")
 	}
 	if l.MaxTokens < 0 {
@@ -222,17 +222,24 @@ func (p *problems) add(field, format string, args ...any) {
 	*p = append(*p, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// maxHinted bounds the names that are compared with the known ones.
-const maxHinted = 64
+// Bounds on hints: the names that are compared, and the list of those that
+// would do.
+const (
+	maxHinted = 64
+	maxListed = 400
+)
 
 // nearest is the known name that somebody who wrote name most likely meant, or
-// "" when none is close: at most a third of the letters may differ.
+// "" when none is close: about a third of the letters may differ.
 func nearest(name string, known []string) string {
 	if name == "" || len(name) > maxHinted {
 		return ""
 	}
 	best, least := "", len(name)/3+1
 	for _, k := range known {
+		if len(k) > maxHinted {
+			continue
+		}
 		if d := levenshtein.ComputeDistance(strings.ToLower(name), k); d < least || d == least && best == "" {
 			best, least = k, d
 		}
@@ -249,7 +256,7 @@ func hint(name string, known []string) string {
 	if len(known) == 0 {
 		return ""
 	}
-	return "; known are " + strings.Join(known, ", ")
+	return "; known are " + clipTo(strings.Join(known, ", "), maxListed)
 }
 
 // quoted is %q of a name that may be hostile.

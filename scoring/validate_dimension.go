@@ -66,7 +66,7 @@ func (c *compiler) dimension(at string, d Dimension) {
 	if d.JudgeKey != "" {
 		c.add(at+".judge_key", "is for the source llm_judge only")
 	}
-	if d.Weight != nil && !(*d.Weight >= 0 && finite(*d.Weight)) {
+	if d.Weight != nil && (*d.Weight < 0 || !finite(*d.Weight)) {
 		c.add(at+".weight", "must not be negative")
 	}
 	switch {
@@ -112,21 +112,27 @@ func (c *compiler) normalization(at string, d Dimension) {
 		c.add(at, "is required with the source %s: give target and max", d.Source)
 		return
 	}
-	if n.Target == nil || !finite(*n.Target) {
-		c.add(at+".target", "is required")
-	}
-	if n.Max == nil || !finite(*n.Max) {
-		c.add(at+".max", "is required")
-	}
-	if n.Target == nil || n.Max == nil {
+	before := len(c.problems)
+	c.bound(at+".target", n.Target)
+	c.bound(at+".max", n.Max)
+	if len(c.problems) > before {
 		return
 	}
 	lower := d.BetterDirection == Lower || d.Source != SourceMetric
 	switch {
-	case lower && !(*n.Max > *n.Target):
+	case lower && *n.Max <= *n.Target:
 		c.add(at+".max", "must be greater than target when lower is better")
-	case d.BetterDirection == Higher && !lower && !(*n.Max < *n.Target):
+	case d.BetterDirection == Higher && !lower && *n.Max >= *n.Target:
 		c.add(at+".max", "must be less than target when higher is better: it is the worst value")
+	}
+}
+
+func (c *compiler) bound(at string, v *float64) {
+	switch {
+	case v == nil:
+		c.add(at, "is required")
+	case !finite(*v):
+		c.add(at, "must be a number")
 	}
 }
 

@@ -37,7 +37,7 @@ type result struct {
 func (t *trial) judge(v *validator) result {
 	f := t.find(v)
 	r := result{cause: f.cause, lack: f.lack, ValidatorResult: ValidatorResult{
-		Key: v.Key, Type: v.Type, State: f.state, Reason: f.reason, Target: v.target.text,
+		Key: v.Key, Type: v.Type, State: f.state, Reason: f.reason, Target: clipTo(v.target.text, maxReason),
 		Actual: f.actual, Expected: f.expected, Source: t.source(v),
 	}}
 	switch f.state {
@@ -79,7 +79,10 @@ func (t *trial) find(v *validator) finding {
 	if v.look != nil {
 		return v.look(t, v)
 	}
-	actual, expected := t.resolve(v.target), t.resolve(v.expected)
+	actual, expected := t.resolve(v.target), found("")
+	if v.expected.kind != 0 {
+		expected = t.resolve(v.expected)
+	}
 	for _, r := range []resolved{actual, expected} {
 		if r.state == Errored {
 			return gone(r)
@@ -98,7 +101,7 @@ func (t *trial) find(v *validator) finding {
 func compareTexts(v *validator, actual, expected string) finding {
 	compare, err := v.text(expected)
 	if err != nil {
-		f := senseless(fmt.Sprintf("%s: %v", v.expected.text, err))
+		f := senseless(fmt.Sprintf("%s: %v", v.expected, err))
 		f.cause = faultOf(v.expected)
 		return f
 	}

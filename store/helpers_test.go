@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/scoring"
@@ -17,6 +19,9 @@ import (
 
 // start is when the tests' clock begins.
 var start = time.Date(2026, 3, 15, 12, 0, 0, 123456789, time.UTC)
+
+// whole compares payloads as one, which go-cmp does byte by byte.
+var whole = cmp.Comparer(func(a, b json.RawMessage) bool { return string(a) == string(b) })
 
 var me = store.Owner{ID: "boot/1/1", PID: 1, Host: "here"}
 
@@ -120,7 +125,9 @@ func (v *voice) next(typ event.Type, payload any) event.Event {
 	switch p := payload.(type) {
 	case nil:
 	case string:
-		e.Payload = json.RawMessage(p)
+		if p != "" {
+			e.Payload = json.RawMessage(p)
+		}
 	default:
 		raw, err := json.Marshal(p)
 		if err != nil {

@@ -98,7 +98,7 @@ func TestDrawFits(t *testing.T) {
 	t.Parallel()
 	states := []tui.State{{}, busy(), crowd(), finished(), hostile()}
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 3000 {
+	for range 500 {
 		f := tui.Frame{Width: random.IntN(140), Height: random.IntN(50), Now: noon.Add(time.Duration(random.IntN(1e6)) * time.Second),
 			Focus: tui.Focus(random.IntN(4)), Scroll: random.IntN(100), Help: random.IntN(9) == 0, Stopping: random.IntN(9) == 0}
 		i := random.IntN(len(states))

@@ -99,6 +99,7 @@ func TestTheTerminalIsLeftAsItWasFound(t *testing.T) {
 			if diff := cmp.Diff(before, mode(t, program)); diff != "" {
 				t.Errorf("terminal mode (-before +after):\n%s", diff)
 			}
+			p.waitFor(t, "\x1b[?1049l")
 			if !restored(p.String()) {
 				t.Errorf("the terminal was not given back: %q", p.String())
 			}

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,8 @@ var ErrLeave = errors.New("left at once")
 // Options are what a Screen takes from the world.
 type Options struct {
 	Color bool
-	// Width and Height are the terminal's until it says otherwise.
+	// Width and Height are the terminal's until it says otherwise; 80 by 24
+	// when they are 0.
 	Width, Height int
 	Now           func() time.Time
 	// Interrupt asks the engine to stop. It is called once, from a goroutine
@@ -94,7 +96,7 @@ const framesPerSecond = 10
 // ends it; the second returns ErrLeave. Any other error means that the screen
 // could not be shown; the run need not care.
 func (s *Screen) Run(ctx context.Context, in io.Reader, out io.Writer) error {
-	first := model{screen: s, frame: Frame{Width: s.o.Width, Height: s.o.Height, Color: s.o.Color, Now: s.o.Now()}}
+	first := model{screen: s, frame: Frame{Width: cmp.Or(s.o.Width, 80), Height: cmp.Or(s.o.Height, 24), Color: s.o.Color, Now: s.o.Now()}}
 	program := tea.NewProgram(first,
 		tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen(),
 		tea.WithFPS(framesPerSecond),

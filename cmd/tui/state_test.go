@@ -179,11 +179,17 @@ func TestApplyOfTenThousandTrialsKeepsLittle(t *testing.T) {
 	var state tui.State
 	s := newStory(state.Apply)
 	s.starts(16, 625)
+	end, err := json.Marshal(failed())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for n := range 625 {
 		for lane := range 16 {
-			s.trialStarts(lane, n)
-			s.step(lane, n, 1, "exec")
-			s.ends(lane, n, failed())
+			e := trial(lane, n)
+			e.Type = event.Started
+			state.Apply(e)
+			e.Type, e.Payload = event.TrialDone, end
+			state.Apply(e)
 		}
 	}
 	if state.Failed != 10_000 || state.Problem != 10_000 || len(state.Running) != 0 {

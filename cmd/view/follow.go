@@ -17,7 +17,7 @@ import (
 //	15:04:05 gpt fizzbuzz#1 tool exec {"command":"pytest"}, 812ms
 //	15:04:09 gpt fizzbuzz#1 passed 1.00 [3/6]
 //
-// Run and trial facts are coloured when o permits it, and nothing else.
+// Colour, when o permits it, is on the words for an outcome or for trouble.
 func Follow(w io.Writer, o Options) event.Sink {
 	f := &follower{w: w, o: o}
 	return event.SinkFunc(f.emit)

@@ -21,6 +21,9 @@ import (
 // minAPI is the oldest API with everything the containers here ask for.
 const minAPI = "1.40"
 
+// podman is how Podman calls itself in the list of its components.
+const podman = "Podman Engine"
+
 // Engine describes the engine that answers.
 type Engine struct {
 	Host         string   `json:"host"`   // its address
@@ -170,8 +173,8 @@ func describe(ctx context.Context, c *client.Client, e endpoint) (Engine, error)
 	}
 	if v, err := c.ServerVersion(ctx); err == nil {
 		for _, part := range v.Components {
-			if strings.Contains(part.Name, "Podman") {
-				d.Name = part.Name
+			if part.Name == podman {
+				d.Name = podman
 			}
 		}
 	}

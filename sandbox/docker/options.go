@@ -2,7 +2,6 @@ package docker
 
 import (
 	"cmp"
-	"io"
 	"time"
 )
 
@@ -36,10 +35,10 @@ type Options struct {
 	// User runs boxes as this user, "uid" or "uid:gid"; "" leaves it to the
 	// image.
 	User string
-	// Guest opens the guest's executable for a Linux machine of that
-	// architecture (amd64, arm64). It must be static. It is read when a box is
-	// first opened, and once more when the engine does not have it yet.
-	Guest func(arch string) (io.ReadCloser, error)
+	// Guest returns the guest's executable for a Linux machine of that
+	// architecture (amd64, arm64); it must be static. It is asked for when a box
+	// is first opened, and once more when the engine does not have it yet.
+	Guest func(arch string) ([]byte, error)
 
 	// Owner names this process for as long as it lives, HostID the machine it
 	// runs on. Alive tells whether the process of an owner of this machine still
@@ -77,6 +76,7 @@ const (
 	callTime    = 15 * time.Second
 	greetTime   = 15 * time.Second
 	removeGrace = 2 * time.Second
+	deliverTime = 5 * time.Minute // some 60 MB, over whatever line there is
 	probeTime   = 500 * time.Millisecond
 	// sshTime is for the first answer through ssh, which has a handshake of its
 	// own.

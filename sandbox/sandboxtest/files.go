@@ -187,7 +187,7 @@ func replaceAtOnce(t *testing.T, k *contract) {
 	box := k.box(t)
 	contents := []string{strings.Repeat("a", 100_000), strings.Repeat("b", 33_000)}
 	write(t, box, "dir/turns.txt", contents[0])
-	done := make(chan struct{})
+	ctx, done := during(t), make(chan struct{})
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
@@ -197,7 +197,7 @@ func replaceAtOnce(t *testing.T, k *contract) {
 					return
 				default:
 				}
-				f, err := box.ReadFile(during(t), "dir/turns.txt", 1<<20)
+				f, err := box.ReadFile(ctx, "dir/turns.txt", 1<<20)
 				if err != nil {
 					t.Errorf("read while it is replaced: got %v, want no error", err)
 					return

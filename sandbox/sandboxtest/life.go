@@ -139,9 +139,9 @@ func closedBox(t *testing.T, k *contract) {
 
 func closeTwice(t *testing.T, k *contract) {
 	box := openBox(t, k.provider, sandbox.Spec{})
-	for _, time := range []string{"first", "second", "third"} {
+	for _, nth := range []string{"first", "second", "third"} {
 		if err := box.Close(during(t)); err != nil {
-			t.Errorf("%s close: got %v, want no error", time, err)
+			t.Errorf("%s close: got %v, want no error", nth, err)
 		}
 	}
 }

@@ -193,15 +193,14 @@ func eventually(t *testing.T, what string, done func() bool) {
 }
 
 // returns waits for a call that runs in a goroutine of its own.
-func returns[T any](t *testing.T, what string, c <-chan T) T {
+func returns[T any](t *testing.T, what string, c <-chan T) (v T) {
 	t.Helper()
 	select {
-	case v := <-c:
-		return v
+	case v = <-c:
 	case <-time.After(patience):
 		t.Fatalf("%s: it hangs", what)
-		panic("unreachable")
 	}
+	return v
 }
 
 func write(t *testing.T, box sandbox.Session, path, content string) {

@@ -173,11 +173,16 @@ func TestCloseThatFailsMayBeCalledAgain(t *testing.T) {
 func TestLifetimeRemovesTheDirectory(t *testing.T) {
 	t.Parallel()
 	box := open(t, provider(t, scratch.Options{}), sandbox.Spec{Lifetime: time.Millisecond})
-	for {
-		if _, err := os.Lstat(box.ID()); errors.Is(err, fs.ErrNotExist) {
-			break
+	tick, hung := time.NewTicker(time.Millisecond), time.After(time.Minute)
+	defer tick.Stop()
+	for gone := false; !gone; {
+		select {
+		case <-tick.C:
+			_, err := os.Lstat(box.ID())
+			gone = errors.Is(err, fs.ErrNotExist)
+		case <-hung:
+			t.Fatal("the directory outlives its box's lifetime")
 		}
-		time.Sleep(time.Millisecond)
 	}
 	_, err := box.ReadFile(t.Context(), "x", 1)
 	var lost *sandbox.BoxError

@@ -157,7 +157,7 @@ func (c *Client) Complete(ctx context.Context, req provider.Request, onDelta fun
 	if err := stream.Err(); err != nil {
 		return provider.Response{}, c.failed(ctx, err)
 	}
-	asm := assembler{limits: c.limits, ref: req.Ref}
+	asm := assembler{limits: c.limits, ref: req.Ref, hide: c.hide}
 	asm.emit = func(d provider.Delta) {
 		if asm.ttft == 0 {
 			asm.ttft = c.now().Sub(start)

@@ -27,7 +27,8 @@ type assembler struct {
 	limits Limits
 	ref    provider.Ref
 	emit   func(provider.Delta)
-	ttft   time.Duration // of the first emitted piece, 0 before
+	hide   func(string) string // takes secrets out of what an error repeats
+	ttft   time.Duration       // of the first emitted piece, 0 before
 
 	model   string
 	text    strings.Builder
@@ -66,11 +67,11 @@ func (a *assembler) read(res *http.Response) error {
 
 func (a *assembler) chunk(data []byte) error {
 	if provider.ErrorIn(data) {
-		return provider.Classify(provider.Failure{Body: data})
+		return provider.Classify(provider.Failure{Body: []byte(a.hide(string(data)))})
 	}
 	var chunk sdk.ChatCompletionChunk
 	if data[0] != '{' || json.Unmarshal(data, &chunk) != nil {
-		return malformed("a piece of the stream is not a chunk: %s", provider.Excerpt(string(data), 80))
+		return malformed("a piece of the stream is not a chunk: %s", provider.Excerpt(a.hide(string(data)), 80))
 	}
 	if a.model == "" {
 		a.model = provider.Excerpt(chunk.Model, maxNameBytes)
@@ -115,7 +116,7 @@ func (a *assembler) delta(d sdk.ChatCompletionChunkChoiceDelta) error {
 
 func (a *assembler) toolCall(piece sdk.ChatCompletionChunkChoiceDeltaToolCall) error {
 	if piece.Type != "" && piece.Type != "function" {
-		return malformed("a tool call of type %q", provider.Excerpt(piece.Type, maxNameBytes))
+		return malformed("a tool call of type %q", provider.Excerpt(a.hide(piece.Type), maxNameBytes))
 	}
 	call, err := a.callFor(piece)
 	if err != nil {
@@ -142,8 +143,7 @@ func (a *assembler) toolCall(piece sdk.ChatCompletionChunkChoiceDeltaToolCall) e
 }
 
 // callFor finds the call a piece belongs to, or begins one. The index says
-// which; a new id with a name begins another call even so, since some servers
-// number every parallel call 0.
+// which, unless the piece begins another call under it.
 func (a *assembler) callFor(piece sdk.ChatCompletionChunkChoiceDeltaToolCall) (*partialCall, error) {
 	if piece.Index < 0 || piece.Index >= maxToolCalls {
 		return nil, malformed("tool call index %d is not within 0 to %d", piece.Index, maxToolCalls-1)
@@ -152,7 +152,7 @@ func (a *assembler) callFor(piece sdk.ChatCompletionChunkChoiceDeltaToolCall) (*
 		if call.index != piece.Index {
 			continue
 		}
-		if piece.ID != "" && call.id != "" && piece.ID != call.id && piece.Function.Name != "" {
+		if begins(piece, call) {
 			break
 		}
 		return call, nil
@@ -163,6 +163,19 @@ func (a *assembler) callFor(piece sdk.ChatCompletionChunkChoiceDeltaToolCall) (*
 	call := &partialCall{index: piece.Index}
 	a.calls = append(a.calls, call)
 	return call, nil
+}
+
+// begins says whether a piece with the index of call is the start of another:
+// some servers number every parallel call 0. Such a piece has a name, and a new
+// id, or arguments of its own although those of call are whole.
+func begins(piece sdk.ChatCompletionChunkChoiceDeltaToolCall, call *partialCall) bool {
+	if piece.Function.Name == "" || call.name == "" {
+		return false
+	}
+	if piece.ID != "" && call.id != "" && piece.ID != call.id {
+		return true
+	}
+	return piece.Function.Arguments != "" && json.Valid([]byte(call.arguments.String()))
 }
 
 func (a *assembler) grow(n int) error {
@@ -212,7 +225,8 @@ func (a *assembler) response() provider.Response {
 			call.id = fmt.Sprintf("call_%d_%d", a.ref.Call, i)
 		}
 		res.ToolCalls = append(res.ToolCalls, provider.ToolCall{
-			ID: call.id, Name: call.name, Arguments: provider.RawArguments(call.arguments.String()),
+			ID: strings.ToValidUTF8(call.id, "\uFFFD"), Name: strings.ToValidUTF8(call.name, "\uFFFD"),
+			Arguments: provider.RawArguments(call.arguments.String()),
 		})
 	}
 	return res

@@ -95,7 +95,7 @@ func TestToleratedStreams(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	limits := openai.Limits{Idle: 30 * time.Millisecond, StreamBytes: 20_000, ReplyBytes: 3_000, ArgumentBytes: 1_000}
+	limits := openai.Limits{StreamBytes: 20_000, ReplyBytes: 3_000, ArgumentBytes: 1_000}
 	many := make([]string, 129)
 	for i := range many {
 		many[i] = fragment(0, fmt.Sprint("id", i), "x", "{}")
@@ -108,8 +108,6 @@ func TestFaults(t *testing.T) {
 		"cut before usage":         {openaitest.Reply{Raw: []string{"data: " + text("a"), "data: " + stop, ": x"}, CutAfter: 2}, "unavailable: the stream broke off: unexpected EOF"},
 		"ended politely":           {openaitest.Reply{Pieces: []string{"a", "b"}, EndAfter: 2}, "unavailable: the stream ended before the reply did"},
 		"[DONE] without a finish":  {stream(text("a"), done), "unavailable: the stream ended before the reply did"},
-		"silent":                   {openaitest.Reply{Pieces: []string{"a", "b"}, StallAfter: 2}, "timeout: the provider fell silent for 30ms"},
-		"silent from the start":    {openaitest.Reply{Pieces: []string{"a"}, Delay: time.Minute}, "timeout: the provider fell silent for 30ms"},
 		"no events":                {openaitest.Reply{Raw: []string{}}, "malformed_response: the stream holds no completion"},
 		"only [DONE]":              {stream(done), "malformed_response: the stream holds no completion"},
 		"not JSON":                 {stream(text("a"), `{"choices": [`, stop), `malformed_response: a piece of the stream is not a chunk: {"choices": [`},
@@ -154,6 +152,33 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]openaitest.Reply{
+		"before the headers": {Pieces: []string{"a"}, Delay: time.Minute},
+		"in the stream":      {Pieces: []string{"a", "b"}, StallAfter: 2},
+	} {
+		_, err := call(t, r, openai.Options{Limits: openai.Limits{Idle: 30 * time.Millisecond}})
+		if want := "openai: timeout: the provider fell silent for 30ms"; err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
+	}
+}
+
+// Each piece that comes ends a silence: a slow stream may take far longer than
+// the limit.
+func TestSlowIsNotSilent(t *testing.T) {
+	t.Parallel()
+	r := openaitest.Reply{Pieces: []string{"o", "k"}, Pace: 250 * time.Millisecond}
+	res, err := call(t, r, openai.Options{Limits: openai.Limits{Idle: time.Second}})
+	if err != nil || res.Text != "ok" {
+		t.Fatalf("got %q, %v", res.Text, err)
+	}
+	if res.Elapsed < time.Second {
+		t.Errorf("took %v, too short to show anything", res.Elapsed)
+	}
+}
+
 func TestRetryAfterIsRead(t *testing.T) {
 	t.Parallel()
 	_, err := call(t, openaitest.RateLimited("1.5"), openai.Options{})
@@ -184,6 +209,8 @@ func TestParallelToolCalls(t *testing.T) {
 			calls("1", "a", `{}`, "2", "b", `{}`)},
 		"all with index 0": {stream(fragment(0, "1", "a", `{"x":1}`), fragment(0, "2", "b", `{"y":`), fragment(0, "2", "", `2}`), stop, done),
 			calls("1", "a", `{"x":1}`, "2", "b", `{"y":2}`)},
+		"all with index 0 and no id": {stream(fragment(0, "", "a", `{"x":1}`), fragment(0, "", "b", `{"y":2}`), stop, done),
+			calls("call_7_0", "a", `{"x":1}`, "call_7_1", "b", `{"y":2}`)},
 		"name repeated": {stream(fragment(0, "1", "a", `{"x"`), fragment(0, "1", "a", `:1}`), stop, done),
 			calls("1", "a", `{"x":1}`)},
 		"name in pieces": {stream(fragment(0, "1", "sub", ``), fragment(0, "", "mit", `{}`), stop, done),
@@ -281,7 +308,7 @@ func TestInvalidUTF8(t *testing.T) {
 func TestDeltasAreNotHeldBack(t *testing.T) {
 	t.Parallel()
 	s := openaitest.New(t, openaitest.Reply{Pieces: []string{"first", "second"}, StallAfter: 2})
-	c := client(t, s, openai.Options{Limits: openai.Limits{Idle: 50 * time.Millisecond}})
+	c := client(t, s, openai.Options{Limits: openai.Limits{Idle: 500 * time.Millisecond}})
 	var heard []provider.Delta
 	_, err := c.Complete(t.Context(), providertest.Ask(t), func(d provider.Delta) { heard = append(heard, d) })
 	if provider.CodeOf(err) != provider.Timeout {

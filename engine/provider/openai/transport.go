@@ -98,13 +98,17 @@ func streams(res *http.Response) bool {
 	return media != "text/html" && media != "application/json" && !strings.HasSuffix(media, "+json")
 }
 
-// refusal reads as much of a body as an error needs. What could be read of a
-// body that breaks off is enough: the status decides.
+// refusal reads as much of a body as an error needs. Beside a status that says
+// enough, what could be read of a body that breaks off will do.
 func (g *guard) refusal(res *http.Response, body io.Reader) error {
-	data, _ := io.ReadAll(io.LimitReader(body, maxErrorBytes))
+	data, err := io.ReadAll(io.LimitReader(body, maxErrorBytes))
+	data = []byte(g.client.hide(string(data)))
 	f := provider.Failure{Provider: g.client.name, Status: res.StatusCode, Header: res.Header, Body: data, Now: g.client.now()}
 	if res.StatusCode != http.StatusOK {
 		return provider.Classify(f)
+	}
+	if err != nil {
+		return fmt.Errorf("the reply broke off: %w", err)
 	}
 	f.Status = 0
 	if provider.ErrorIn(data) {
@@ -141,10 +145,17 @@ func malformed(format string, args ...any) *provider.Error {
 func (c *Client) failed(ctx context.Context, err error) error {
 	e := c.classify(ctx, err)
 	e.Provider = c.name
-	if c.key != "" {
-		e.Message = strings.ReplaceAll(e.Message, c.key, "[key]")
-	}
+	e.Message = c.hide(e.Message)
 	return e
+}
+
+// hide takes the key out of a server's words, in case it says it back. It must
+// come before anything that shortens them: half a key is too much.
+func (c *Client) hide(words string) string {
+	if c.key == "" {
+		return words
+	}
+	return strings.ReplaceAll(words, c.key, "[key]")
 }
 
 func (c *Client) classify(ctx context.Context, err error) *provider.Error {

@@ -31,8 +31,8 @@ func misbehave(what string, args []string) int {
 			_ = syscall.Kill(1, sig)
 		}
 		fmt.Println("sent")
-	case "forge": // tries to get at the guest's own descriptors and memory
-		return forge(args)
+	case "pry": // tries to get at the guest's own descriptors and memory
+		return pry(args)
 	case "args":
 		for _, a := range args {
 			fmt.Printf("%q\n", a)
@@ -42,6 +42,10 @@ func misbehave(what string, args []string) int {
 		fmt.Println(addrs, err)
 	case "threads": // as many processes that wait as the sandbox allows
 		return fill(args)
+	case "shm": // takes memory that stays taken when it ends
+		return shm(args)
+	case "files": // makes empty files until it cannot
+		return files(args)
 	case "exit":
 		n, _ := strconv.Atoi(args[0])
 		return n
@@ -125,7 +129,7 @@ func hog(args []string) int {
 	return 0
 }
 
-func forge(paths []string) int {
+func pry(paths []string) int {
 	opened := 0
 	for _, p := range paths {
 		for _, flag := range []int{os.O_RDONLY, os.O_WRONLY} {
@@ -155,4 +159,46 @@ func fill(args []string) int {
 	fmt.Println("started", started)
 	time.Sleep(time.Hour)
 	return 0
+}
+
+// shm fills shared memory segments, which belong to no process.
+func shm(args []string) int {
+	mib, _ := strconv.Atoi(args[0])
+	const size, create = 8 << 20, 0o1000 | 0o600
+	for n := 0; n < mib; n += size >> 20 {
+		id, _, errno := syscall.Syscall(syscall.SYS_SHMGET, 0, size, create)
+		if errno != 0 {
+			fmt.Println("shmget:", errno)
+			return 1
+		}
+		at, _, errno := syscall.Syscall(syscall.SYS_SHMAT, id, 0, 0)
+		if errno != 0 {
+			fmt.Println("shmat:", errno)
+			return 1
+		}
+		fillPages(at, size)
+	}
+	return 0
+}
+
+// fillPages has the kernel write into a segment: read(2) from /dev/zero needs
+// an address, not a Go pointer.
+func fillPages(at, size uintptr) {
+	zero, err := os.Open("/dev/zero")
+	if err != nil {
+		return
+	}
+	defer zero.Close()
+	_, _, _ = syscall.Syscall(syscall.SYS_READ, zero.Fd(), at, size)
+}
+
+func files(args []string) int {
+	for n := 0; ; n++ {
+		f, err := os.Create(fmt.Sprintf("%s/%d", args[0], n))
+		if err != nil {
+			fmt.Println(n, "files:", err)
+			return 0
+		}
+		_ = f.Close()
+	}
 }

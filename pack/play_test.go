@@ -1,0 +1,174 @@
+package pack_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/scoring"
+)
+
+// The packs that come with the program are only worth something when the agents
+// beside them do what they say. play acts out a script without an engine: files
+// go to a temporary directory, commands run in it.
+
+type scriptReply struct {
+	Text      string `yaml:"text"`
+	DelayMS   int    `yaml:"delay_ms"`
+	ToolCalls []struct {
+		Name      string         `yaml:"name"`
+		Arguments map[string]any `yaml:"arguments"`
+	} `yaml:"tool_calls"`
+	Usage map[string]int64 `yaml:"usage"`
+}
+
+type script struct {
+	Cases map[string][]scriptReply `yaml:"cases"`
+}
+
+func readScript(t *testing.T, text []byte) script {
+	t.Helper()
+	var s script
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(&s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// play returns the outcome of every case, as set/case.
+func play(t *testing.T, p *pack.Pack, s script) map[string]scoring.Outcome {
+	t.Helper()
+	scorer, problems := scoring.Compile(p.Version.EvaluationSpec)
+	if scorer == nil {
+		t.Fatal(problems)
+	}
+	outcomes := map[string]scoring.Outcome{}
+	for _, set := range p.InputSets {
+		for _, c := range set.Cases {
+			replies, ok := s.Cases[c.Key()]
+			if !ok {
+				t.Fatalf("the script has no replies for case %q", c.Key())
+			}
+			st := &stage{t: t, p: p, c: c, dir: t.TempDir()}
+			ev, code := st.act(replies)
+			st.grade(scorer, &ev)
+			trial := scoring.Trial{CaseKey: c.Key()}
+			scorer.Measure(&trial, ev)
+			scorer.Decide(&trial, scorer.Score(ev), code)
+			outcomes[set.Key+"/"+c.Key()] = trial.Outcome
+			t.Logf("%s %s: %s %s", p.Pack.Slug, c.Key(), trial.Outcome, trial.Reason)
+		}
+	}
+	return outcomes
+}
+
+// stage is where one case is played.
+type stage struct {
+	t   *testing.T
+	p   *pack.Pack
+	c   pack.Case
+	dir string
+}
+
+func (s *stage) path(name string) string {
+	return filepath.Join(s.dir, strings.TrimPrefix(name, "/workspace/"))
+}
+
+func (s *stage) put(files []pack.StagedFile) {
+	for _, f := range files {
+		write(s.t, s.path(f.Path), string(f.Data))
+	}
+}
+
+func (s *stage) run(argv ...string) (out string, status int) {
+	s.t.Helper()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = s.dir
+	text, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		s.t.Fatal(err)
+	}
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// act plays the agent's part. The code is that of a failure of its own.
+func (s *stage) act(replies []scriptReply) (ev scoring.Evidence, code string) {
+	ev = scoring.Evidence{
+		Case:      s.p.ScoringCase(s.c),
+		Completed: new(false),
+		StartedAt: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		Files:     map[string]scoring.CapturedFile{},
+		CodeRuns:  map[string]scoring.CodeRun{},
+	}
+	s.put(s.p.WorkspaceFiles(s.c))
+	var in, out, calls int64
+	ev.EndedAt = ev.StartedAt
+	for _, r := range replies {
+		in, out = in+r.Usage["input_tokens"], out+r.Usage["output_tokens"]
+		ev.EndedAt = ev.EndedAt.Add(time.Duration(r.DelayMS) * time.Millisecond)
+		if s.p.Mode() == pack.PromptEval {
+			ev.FinalOutput, ev.Completed = new(r.Text), new(true)
+			break
+		}
+		for _, call := range r.ToolCalls {
+			calls++
+			s.call(&ev, call.Name, call.Arguments)
+		}
+	}
+	ev.InputTokens, ev.OutputTokens, ev.TotalTokens = &in, &out, new(in+out)
+	ev.ToolCallCount = new(int(calls))
+	if !*ev.Completed {
+		code = "no_submit"
+	}
+	return ev, code
+}
+
+func (s *stage) call(ev *scoring.Evidence, name string, args map[string]any) {
+	switch name {
+	case "submit":
+		ev.FinalOutput, ev.Completed = new(args["answer"].(string)), new(true)
+	case "write_file":
+		write(s.t, s.path(args["path"].(string)), args["content"].(string))
+	case "read_file":
+		if _, err := os.ReadFile(s.path(args["path"].(string))); err != nil {
+			s.t.Fatal(err)
+		}
+	case "exec":
+		var argv []string
+		for _, a := range args["command"].([]any) {
+			argv = append(argv, a.(string))
+		}
+		if out, status := s.run(argv...); status != 0 {
+			s.t.Errorf("exec %q: status %d: %s", argv, status, out)
+			ev.FailureCount++
+		}
+	default:
+		s.t.Fatalf("the script calls %q, which play does not know", name)
+	}
+}
+
+// grade puts the graders' files in place, runs the tests and captures.
+func (s *stage) grade(scorer *scoring.Scorer, ev *scoring.Evidence) {
+	s.put(s.p.GraderFiles(s.c))
+	for _, g := range scorer.Graders() {
+		out, status := s.run("sh", "-c", s.c.Render(g.Config.TestCommand))
+		ev.CodeRuns[g.Key] = scoring.CodeRun{ValidatorKey: g.Key, Target: g.Target, Stdout: out, ExitCode: &status}
+	}
+	for _, check := range scorer.Spec().PostExecutionChecks {
+		data, err := os.ReadFile(s.path(check.Path))
+		ev.Files[check.Key] = scoring.CapturedFile{
+			Key: check.Key, Path: check.Path, Exists: err == nil, Content: string(data), Size: int64(len(data)),
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package docker
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+
+	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/sandbox/guest"
+)
+
+// Where the guest is in every container.
+const (
+	guestDir  = "/.agentclash"
+	guestPath = guestDir + "/guest"
+)
+
+// The labels of everything that is made here.
+const (
+	labelOwner   = "dev.agentclash.owner"
+	labelHost    = "dev.agentclash.host"
+	labelRun     = "dev.agentclash.run"
+	labelTrial   = "dev.agentclash.trial"
+	labelAgent   = "dev.agentclash.agent"
+	labelCase    = "dev.agentclash.case"
+	labelExpires = "dev.agentclash.expires" // unix seconds
+	labelGuest   = "dev.agentclash.guest"   // of volumes: the guest's hash
+	labelImage   = "dev.agentclash.image"   // of images: which of ours
+)
+
+// maxLabel bounds what packs and people put into a label.
+const maxLabel = 256
+
+const defaultLifetime = 2 * time.Hour
+
+// plan is one container to be, in words of our own.
+type plan struct {
+	image    image
+	volume   string
+	limits   sandbox.Limits
+	layout   layout
+	env      map[string]string
+	lifetime time.Duration
+	labels   map[string]string
+	// countFiles: the engine takes a limit on the number of files.
+	countFiles bool
+}
+
+func (p *Provider) plan(spec sandbox.Spec, img image, g guestFile) (plan, error) {
+	limits, y, err := settle(spec.Limits, len(img.volumes))
+	if err != nil {
+		return plan{}, err
+	}
+	for k, v := range spec.Env {
+		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(v, "\x00") {
+			return plan{}, fmt.Errorf("environment variable %q: a name holds no '=' and neither part a NUL byte", k)
+		}
+	}
+	lifetime := spec.Lifetime
+	if lifetime <= 0 {
+		lifetime = defaultLifetime
+	}
+	labels := p.ownLabels(lifetime)
+	for key, v := range map[string]string{
+		labelRun: spec.Labels.RunID, labelTrial: spec.Labels.TrialID, labelAgent: spec.Labels.Agent, labelCase: spec.Labels.Case,
+	} {
+		labels[key] = tame(v)
+	}
+	return plan{
+		image: img, volume: g.volume, limits: limits, layout: y,
+		env: spec.Env, lifetime: lifetime, labels: labels, countFiles: p.engine.Name != podman,
+	}, nil
+}
+
+func (p *Provider) ownLabels(lifetime time.Duration) map[string]string {
+	return map[string]string{
+		labelOwner: p.o.Owner, labelHost: p.o.HostID,
+		labelExpires: strconv.FormatInt(p.o.now().Add(lifetime).Unix(), 10),
+	}
+}
+
+// tame makes a label's value of a text from outside.
+func tame(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == '\uFFFD' {
+			return -1
+		}
+		return r
+	}, s)
+	if len(s) > maxLabel {
+		s = strings.ToValidUTF8(s[:maxLabel], "")
+	}
+	return s
+}
+
+// config is the container, for the engine. The entry point is ours, whatever
+// the image's is; an image's health check would run programs of its own.
+func (b plan) config() (*container.Config, *container.HostConfig) {
+	stopNow := 0
+	c := &container.Config{
+		Image: b.image.id, Entrypoint: []string{guestPath},
+		Cmd:  []string{guest.Subcommand, "--deadline", b.lifetime.String()},
+		User: b.image.user, WorkingDir: sandbox.Workspace, Hostname: "sandbox", Env: b.environ(),
+		OpenStdin: true, StdinOnce: true, AttachStdin: true, AttachStdout: true, AttachStderr: true,
+		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
+		StopSignal:  "SIGKILL", StopTimeout: &stopNow, Labels: b.labels,
+	}
+	noInit, l := false, b.limits
+	h := &container.HostConfig{
+		AutoRemove: true, Init: &noInit, NetworkMode: "none", ReadonlyRootfs: true,
+		CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges:true"},
+		OomScoreAdj: 500, IpcMode: container.IPCModePrivate, CgroupnsMode: container.CgroupnsModePrivate,
+		ShmSize: b.layout.shm, Tmpfs: b.tmpfs(), Mounts: []mount.Mount{b.guestMount()},
+		LogConfig: container.LogConfig{Type: "none"},
+		Resources: container.Resources{
+			Memory: l.MemoryBytes, MemorySwap: l.MemoryBytes, NanoCPUs: l.NanoCPUs, PidsLimit: &l.PIDs,
+			Ulimits: []*container.Ulimit{{Name: "nofile", Soft: l.OpenFiles, Hard: l.OpenFiles}, {Name: "core"}},
+		},
+	}
+	return c, h
+}
+
+// environ is the box's environment. The image knows best where its programs
+// are and what language they speak; nothing comes from this machine.
+func (b plan) environ() []string {
+	env := map[string]string{
+		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
+		"HOME": sandbox.Workspace + "/.home", "TZ": "UTC", "TMPDIR": "/tmp",
+	}
+	for _, e := range b.image.env {
+		if k, v, _ := strings.Cut(e, "="); k == "PATH" || k == "LANG" {
+			env[k] = v
+		}
+	}
+	maps.Copy(env, b.env)
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(env)) {
+		all = append(all, k+"="+env[k])
+	}
+	return all
+}
+
+// tmpfs is what can be written, and how much: bytes, and files, whose names cost
+// memory too. Left to the engine, a volume that the image declares would be a
+// directory of its disk, without a limit.
+func (b plan) tmpfs() map[string]string {
+	y := b.layout
+	all := map[string]string{}
+	for dir := range b.image.volumes {
+		all[dir] = b.mountOptions(y.extra, "exec,mode=1777")
+	}
+	all[sandbox.Workspace] = b.mountOptions(y.workspace, fmt.Sprintf("exec,uid=%d,gid=%d,mode=0755", b.image.uid, b.image.gid))
+	all["/tmp"] = b.mountOptions(y.tmp, "exec,mode=1777")
+	all["/var/tmp"] = b.mountOptions(y.varTmp, "exec,mode=1777")
+	all["/run"] = b.mountOptions(y.run, "mode=0755")
+	return all
+}
+
+func (b plan) mountOptions(size int64, more string) string {
+	o := fmt.Sprintf("rw,nosuid,nodev,size=%d,%s", size, more)
+	if b.countFiles {
+		o += fmt.Sprintf(",nr_inodes=%d", max(size/bytesPerFile, 256))
+	}
+	return o
+}
+
+func (b plan) guestMount() mount.Mount {
+	return mount.Mount{
+		Type: mount.TypeVolume, Source: b.volume, Target: guestDir, ReadOnly: true,
+		VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: map[string]string{labelGuest: b.volume}},
+	}
+}
+
+// volumesOf are the directories that an image declares as volumes, as far as
+// they are not ours or below ours anyway.
+func volumesOf(declared map[string]struct{}) map[string]bool {
+	all := map[string]bool{}
+	for dir := range declared {
+		dir = path.Clean("/" + dir)
+		if dir != "/" && dir != guestDir {
+			all[dir] = true
+		}
+	}
+	return all
+}
+
+// verify compares what the guest found in its box with what was ordered, and
+// says what differs; "" for nothing. An engine may leave things out with no
+// more than a warning.
+func (b plan) verify(f guest.Facts, guestBytes int64) string {
+	var wrong []string
+	want := func(ok bool, format string, args ...any) {
+		if !ok {
+			wrong = append(wrong, fmt.Sprintf(format, args...))
+		}
+	}
+	want(f.PID == 1, "the guest is process %d, not 1", f.PID)
+	want(f.GuestBytes == guestBytes, "the guest is a file of %d bytes, not %d", f.GuestBytes, guestBytes)
+	want(len(f.Interfaces) == 1 && f.Interfaces[0] == "lo", "its network interfaces are %q", f.Interfaces)
+	want(f.CapEff == 0, "it has the capabilities %#x", f.CapEff)
+	want(f.NoNewPrivs, "it can gain privileges")
+	want(f.Seccomp == 2, "its system calls are not filtered")
+	want(f.PIDsMax > 0 && f.PIDsMax <= b.limits.PIDs, "its limit of processes is %s, not %d", limitText(f.PIDsMax), b.limits.PIDs)
+	want(f.MemoryMax > 0 && f.MemoryMax <= b.limits.MemoryBytes, "its limit of memory is %s, not %d", limitText(f.MemoryMax), b.limits.MemoryBytes)
+	want(f.UID == b.image.uid, "its user is %d, not %d", f.UID, b.image.uid)
+	return strings.Join(wrong, "; ")
+}
+
+func limitText(n int64) string {
+	switch n {
+	case 0:
+		return "not to be seen"
+	case -1:
+		return "none"
+	}
+	return strconv.FormatInt(n, 10)
+}

@@ -1,0 +1,209 @@
+//go:build unix
+
+package docker_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+
+	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/sandbox/docker"
+)
+
+// ownerEnv makes the test binary the owner of a box, to be killed.
+const ownerEnv = "AGENTCLASH_TEST_OWNER"
+
+func TestMain(m *testing.M) {
+	if what := os.Getenv(ownerEnv); what != "" {
+		own(what)
+		return
+	}
+	if path := os.Getenv(dialEnv); path != "" {
+		dialStdio(path)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// own opens a box, starts what was asked for in it, says the container's name
+// and waits for its end.
+func own(what string) {
+	ctx := context.Background()
+	fail := func(err error) {
+		fmt.Println("error:", err)
+		os.Exit(1)
+	}
+	b, err := os.ReadFile(os.Getenv("AGENTCLASH_TEST_GUEST"))
+	if err != nil {
+		fail(err)
+	}
+	p, err := docker.Open(ctx, docker.Options{
+		Getenv: os.Getenv, Image: docker.BuiltinImage, Guest: func(string) ([]byte, error) { return b, nil },
+		Owner: os.Getenv("AGENTCLASH_TEST_OWNER_NAME"), HostID: testHost,
+	})
+	if err != nil {
+		fail(err)
+	}
+	lifetime := 5 * time.Minute
+	if what == "stopped" {
+		lifetime = 3 * time.Second
+	}
+	box, err := p.Open(ctx, sandbox.Spec{Lifetime: lifetime, Limits: sandbox.Limits{PIDs: 100}})
+	if err != nil {
+		fail(err)
+	}
+	if args := strings.Fields(what); args[0] == "run" {
+		c := guestProgram(args[1:]...)
+		c.Timeout = 0
+		go func() { _, _ = box.Exec(ctx, c) }()
+		time.Sleep(200 * time.Millisecond)
+	}
+	fmt.Println("box", box.ID())
+	time.Sleep(time.Hour)
+}
+
+func TestDeathOfTheOwnerRemovesTheContainer(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	guest, err := agent()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := t.TempDir() + "/guest"
+	if err := os.WriteFile(file, guest, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for what, signal := range map[string]syscall.Signal{
+		"idle":            syscall.SIGKILL,
+		"run ignore":      syscall.SIGKILL,
+		"run daemon bare": syscall.SIGKILL,
+		"run bomb setsid": syscall.SIGKILL,
+		"run spew":        syscall.SIGKILL,
+		"stopped":         syscall.SIGSTOP, // hung, not dead: the lifetime ends it
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), ownerEnv+"="+what, "AGENTCLASH_TEST_GUEST="+file, "AGENTCLASH_TEST_OWNER_NAME="+o.Owner)
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()
+			line, _ := bufio.NewReader(out).ReadString('\n')
+			id, ok := strings.CutPrefix(strings.TrimSpace(line), "box ")
+			if !ok {
+				t.Fatalf("the owner says %q", line)
+			}
+			if err := cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			await(t, "the container is gone", func() bool { return !exists(t, raw(t), id) })
+			t.Logf("gone after %s", time.Since(began).Round(time.Millisecond))
+		})
+	}
+}
+
+// TestGuestThatNobodyGreets is an owner that dies between start and attach.
+func TestGuestThatNobodyGreets(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	p := open(t, o)
+	wantFine(t, box(t, p, sandbox.Spec{})) // the guest is delivered by now
+	guest, err := agent()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := p.Describe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := raw(t)
+	resp, err := c.ContainerCreate(t.Context(),
+		&container.Config{
+			Image: d.ImageID, Entrypoint: []string{"/.agentclash/guest"}, Cmd: []string{"sandbox-agent", "--hello", "1s"},
+			OpenStdin: true, StdinOnce: true, Labels: map[string]string{"dev.agentclash.test": t.Name()},
+		},
+		&container.HostConfig{
+			NetworkMode: "none", AutoRemove: true,
+			Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: volumeOf(t, guest), Target: "/.agentclash", ReadOnly: true}},
+		}, nil, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeContainer(t, resp.ID) })
+	if err := c.ContainerStart(t.Context(), resp.ID, container.StartOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "it has ended", func() bool { return !exists(t, c, resp.ID) })
+}
+
+func TestReap(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	p := open(t, o)
+	d, err := p.Describe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	me := o.Owner
+	o.Alive = func(owner string) bool { return owner != me+"/dead" }
+	past, future := fmt.Sprint(time.Now().Add(-time.Hour).Unix()), fmt.Sprint(time.Now().Add(time.Hour).Unix())
+	type labels map[string]string
+	ids := map[string]string{}
+	for name, l := range map[string]labels{
+		"removed: a dead owner's":                 {"owner": me + "/dead", "host": o.HostID, "expires": future},
+		"removed: another machine's, expired":     {"owner": "far", "host": me, "expires": past},
+		"removed: a live owner's, expired":        {"owner": me + "/live", "host": o.HostID, "expires": past},
+		"kept: a live owner's":                    {"owner": me + "/live", "host": o.HostID, "expires": future},
+		"kept: another machine's":                 {"owner": me + "/dead", "host": me, "expires": future},
+		"kept: our own":                           {"owner": me, "host": o.HostID, "expires": past},
+		"kept: one with labels of other products": {"other": "x"},
+	} {
+		full := map[string]string{"dev.agentclash.test": t.Name()}
+		for k, v := range l {
+			full["dev.agentclash."+k] = v
+		}
+		if l["other"] != "" {
+			full = map[string]string{"com.example.owner": me + "/dead"}
+		}
+		resp, err := raw(t).ContainerCreate(t.Context(), &container.Config{Image: d.ImageID, Entrypoint: []string{"/x"}, Labels: full}, &container.HostConfig{NetworkMode: "none"}, nil, nil, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { removeContainer(t, resp.ID) })
+		ids[name] = resp.ID
+	}
+	live := box(t, p, sandbox.Spec{})
+	used, left, err := docker.Count(t.Context(), o)
+	if err != nil || left < 3 || used < 4 {
+		t.Errorf("count: got %d in use and %d left, %v; want 4 and 3 at least", used, left, err)
+	}
+	n, err := docker.Reap(t.Context(), o)
+	if err != nil || n < 3 {
+		t.Errorf("got %d removed, %v; want 3 at least", n, err)
+	}
+	for name, id := range ids {
+		if want, got := strings.HasPrefix(name, "kept"), exists(t, raw(t), id); got != want {
+			t.Errorf("%s: got it there %v, want %v", name, got, want)
+		}
+	}
+	wantFine(t, live)
+	if _, err := p.Reap(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

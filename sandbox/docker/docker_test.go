@@ -1,0 +1,109 @@
+package docker_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/sandbox/docker"
+	"github.com/agentclash/agentclash/sandbox/sandboxtest"
+)
+
+const testHost = "agentclash-docker-test"
+
+// agent builds the small guest once per test process.
+var agent = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "agentclash-docker")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	bin := filepath.Join(dir, "agent")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, "../guest/internal/agent")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build the guest: %w\n%s", err, out)
+	}
+	return os.ReadFile(bin)
+})
+
+// engine tells once whether an engine answers.
+var engine = sync.OnceValues(func() (docker.Engine, error) {
+	ctx, stop := context.WithTimeout(context.Background(), 2*time.Second)
+	defer stop()
+	return docker.Probe(ctx, docker.Options{Getenv: os.Getenv})
+})
+
+// needEngine skips a test where there is no engine, or fails it where one is
+// demanded.
+func needEngine(t testing.TB) docker.Engine {
+	t.Helper()
+	e, err := engine()
+	if err != nil {
+		if os.Getenv("AGENTCLASH_REQUIRE_DOCKER") == "1" {
+			t.Fatalf("AGENTCLASH_REQUIRE_DOCKER is set: %v", err)
+		}
+		t.Skipf("no Docker engine: %v", err)
+	}
+	return e
+}
+
+// options are those of a provider for this test process. What it makes is
+// labelled with an owner of its own.
+func options(t testing.TB) docker.Options {
+	t.Helper()
+	needEngine(t)
+	return docker.Options{
+		Getenv: os.Getenv, Image: docker.BuiltinImage,
+		Guest: func(string) ([]byte, error) { return agent() },
+		Owner: fmt.Sprintf("test/%d/%s", os.Getpid(), t.Name()), HostID: testHost,
+		Alive: func(string) bool { return true },
+	}
+}
+
+func open(t testing.TB, o docker.Options) *docker.Provider {
+	t.Helper()
+	p, err := docker.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+		defer stop()
+		if err := p.Close(ctx); err != nil {
+			t.Errorf("close the provider: %v", err)
+		}
+	})
+	return p
+}
+
+// standIn skips a test where the image with the tools is not made.
+func standIn(t testing.TB) string {
+	t.Helper()
+	needEngine(t)
+	if exec.Command("docker", "image", "inspect", docker.StandInImage).Run() != nil {
+		if os.Getenv("AGENTCLASH_REQUIRE_DOCKER") == "1" {
+			t.Fatalf("AGENTCLASH_REQUIRE_DOCKER is set: there is no image %s; make sandbox-image makes it", docker.StandInImage)
+		}
+		t.Skipf("there is no image %s; make sandbox-image makes it", docker.StandInImage)
+	}
+	return docker.StandInImage
+}
+
+func TestContract(t *testing.T) {
+	t.Run("builtin", func(t *testing.T) {
+		o := options(t)
+		sandboxtest.Run(t, func(t *testing.T) sandbox.Provider { return open(t, o) }, sandboxtest.Capabilities{Process: true})
+	})
+	t.Run("tools", func(t *testing.T) {
+		o := options(t)
+		o.Image = standIn(t)
+		sandboxtest.Run(t, func(t *testing.T) sandbox.Provider { return open(t, o) }, sandboxtest.Capabilities{Process: true, Tools: true})
+	})
+}

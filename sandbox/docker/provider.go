@@ -1,0 +1,281 @@
+package docker
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/docker/docker/client"
+
+	"github.com/agentclash/agentclash/sandbox"
+)
+
+// Provider opens boxes on one engine. It implements [sandbox.Provider].
+type Provider struct {
+	o      Options
+	cli    *client.Client
+	engine Engine
+
+	// life holds a token for each container being created, started or removed:
+	// beyond twice the engine's processors only the waiting grows.
+	life chan struct{}
+
+	tag string       // tells the names of this provider's containers from others'
+	seq atomic.Int64 // and these from each other
+
+	imageTurn chan struct{} // guards resolved, by turns that can be given up
+	resolved  image
+	guests    guests
+	proof     chan struct{} // guards proven likewise
+	proven    bool          // a box has come up with the guest's volume
+
+	background sync.WaitGroup // calls that open, and removals
+
+	mu     sync.Mutex
+	boxes  map[*Session]bool
+	closed bool
+	left   []error // removals that failed
+}
+
+var _ sandbox.Provider = (*Provider)(nil)
+
+// Open connects to the engine. It looks at no image and makes nothing. When no
+// engine answers the error wraps [sandbox.ErrUnavailable].
+func Open(ctx context.Context, o Options) (*Provider, error) {
+	cli, at, err := o.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e, err := describe(ctx, cli, at)
+	if err != nil {
+		_ = cli.Close()
+		return nil, fmt.Errorf("%w: %s: %w", sandbox.ErrUnavailable, at.host, err)
+	}
+	return &Provider{
+		o: o, cli: cli, engine: e, tag: rand.Text()[:8],
+		life:      make(chan struct{}, 2*max(e.CPUs, 1)),
+		imageTurn: make(chan struct{}, 1), proof: make(chan struct{}, 1),
+		boxes: map[*Session]bool{},
+	}, nil
+}
+
+// Ping tells whether an engine answers, as [Probe] does.
+func Ping(ctx context.Context, o Options) error {
+	cli, _, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	return cli.Close()
+}
+
+// Engine describes the engine this provider talks to.
+func (p *Provider) Engine() Engine { return p.engine }
+
+// Describe resolves the image, which may mean to pull it.
+func (p *Provider) Describe(ctx context.Context) (sandbox.Description, error) {
+	leave, err := p.enter()
+	if err != nil {
+		return sandbox.Description{}, err
+	}
+	defer leave()
+	img, err := p.image(ctx)
+	if err != nil {
+		return sandbox.Description{}, fmt.Errorf("find the sandbox image: %w", err)
+	}
+	return sandbox.Description{
+		Kind:   "docker",
+		Engine: fmt.Sprintf("%s %s (API %s, %s)", p.engine.Name, p.engine.Version, p.engine.API, p.engine.Arch),
+		Image:  img.ref, ImageID: img.id, Note: img.note,
+	}, nil
+}
+
+// Open starts a box and checks it from inside. Its errors are BoxErrors, those
+// of the context, and refusals of a spec that cannot be.
+func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Session, error) {
+	s, err := p.open(ctx, spec)
+	if err != nil {
+		return nil, fmt.Errorf("open a sandbox: %w", err)
+	}
+	return s, nil
+}
+
+func (p *Provider) open(ctx context.Context, spec sandbox.Spec) (*Session, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if spec.Network {
+		return nil, fmt.Errorf("network access for a sandbox: %w", errors.ErrUnsupported)
+	}
+	leave, err := p.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	img, err := p.image(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g, err := p.guest()
+	if err != nil {
+		return nil, &sandbox.BoxError{Kind: sandbox.Engine, Err: err}
+	}
+	b, err := p.plan(spec, img, g)
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.startWithGuest(ctx, b, g)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.keep(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// enter begins what Close must wait for.
+func (p *Provider) enter() (leave func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, sandbox.ErrClosed
+	}
+	p.background.Add(1)
+	return p.background.Done, nil
+}
+
+// keep takes a box into the provider's care, unless that is closed by now.
+func (p *Provider) keep(ctx context.Context, s *Session) error {
+	p.mu.Lock()
+	closed := p.closed
+	if !closed {
+		p.boxes[s] = true
+	}
+	p.mu.Unlock()
+	if closed {
+		s.end(ctx)
+		return sandbox.ErrClosed
+	}
+	return nil
+}
+
+// startWithGuest starts a box in the belief that the engine has the guest, and
+// delivers it where that proves wrong. Until one box has come up the others
+// wait for it, so that a guest that is missing is delivered once.
+func (p *Provider) startWithGuest(ctx context.Context, b plan, g guestFile) (*Session, error) {
+	turn := func() error {
+		select {
+		case p.proof <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err := turn(); err != nil {
+		return nil, err
+	}
+	if p.proven {
+		<-p.proof
+		s, err := p.start(ctx, b, g)
+		if !errors.Is(err, errNoGuest) {
+			return s, err
+		}
+		if err := turn(); err != nil {
+			return nil, err
+		}
+	}
+	defer func() { <-p.proof }()
+	s, err := p.start(ctx, b, g)
+	if errors.Is(err, errNoGuest) {
+		if err := p.deliver(ctx, b.image, g); err != nil {
+			return nil, p.engineError(ctx, err)
+		}
+		s, err = p.start(ctx, b, g)
+	}
+	p.proven = p.proven || err == nil
+	return s, err
+}
+
+// turn takes a token of life, and returns how to give it back.
+func (p *Provider) turn(ctx context.Context) (done func(), err error) {
+	select {
+	case p.life <- struct{}{}:
+		return sync.OnceFunc(func() { <-p.life }), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Close ends every box and waits until their containers are gone, for as long
+// as ctx lasts. It may be called twice.
+func (p *Provider) Close(ctx context.Context) error {
+	p.mu.Lock()
+	p.closed = true
+	var open []*Session
+	for s := range p.boxes {
+		open = append(open, s)
+	}
+	p.mu.Unlock()
+	for _, s := range open {
+		s.end(ctx)
+	}
+	gone := make(chan struct{})
+	go func() {
+		p.background.Wait()
+		close(gone)
+	}()
+	select {
+	case <-gone:
+	case <-ctx.Done():
+		return fmt.Errorf("wait until the containers are gone: %w", context.Cause(ctx))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return errors.Join(errors.Join(p.left...), p.cli.Close())
+}
+
+// engineError is an error of the engine as a BoxError, unless it is only that
+// the caller's context has ended.
+func (p *Provider) engineError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if _, ok := errors.AsType[*sandbox.BoxError](err); ok {
+		return err
+	}
+	return &sandbox.BoxError{Kind: sandbox.Engine, Err: err}
+}
+
+// name is a container's name: people read the run in it, and the rest makes it
+// nobody else's, so that a create whose answer was lost is found again.
+func (p *Provider) name(b plan) string {
+	run := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, b.labels[labelRun])
+	if len(run) > 8 {
+		run = run[len(run)-8:]
+	}
+	return fmt.Sprintf("agentclash-%s-%s-%d", cmp.Or(run, "box"), strings.ToLower(p.tag), p.seq.Add(1))
+}
+
+// aside runs a removal that nobody waits for but Close. It outlives ctx.
+func (p *Provider) aside(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) {
+	p.background.Go(func() {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), limit)
+		defer stop()
+		if err := f(ctx); err != nil {
+			p.mu.Lock()
+			p.left = append(p.left, err)
+			p.mu.Unlock()
+		}
+	})
+}

@@ -1,0 +1,207 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
+
+	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/sandbox/guest"
+)
+
+// errNoGuest: the container came up without a guest that can run. Its volume is
+// missing, or was filled half.
+var errNoGuest = errors.New("the container has no guest")
+
+// start makes one container into a box: create, attach, start, greet, verify.
+// A box that is not handed out is removed.
+func (p *Provider) start(ctx context.Context, b plan, g guestFile) (_ *Session, err error) {
+	done, err := p.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	id, warnings, err := p.create(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			p.discard(ctx, id)
+		}
+	}()
+	st, err := p.run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	within, stop := context.WithTimeout(ctx, greetTime)
+	defer stop()
+	c, facts, err := guest.Connect(within, st, guest.Config{})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		// A guest that does not speak is a guest that is not whole, the first time.
+		return nil, fmt.Errorf("%w: %w", errNoGuest, &sandbox.BoxError{Kind: sandbox.Engine, Detail: st.lastWords(), Err: err})
+	}
+	if facts.GuestBytes != g.size {
+		_ = c.Close()
+		return nil, fmt.Errorf("%w: %w", errNoGuest, &sandbox.BoxError{Kind: sandbox.Engine, Detail: "the guest's file is not whole"})
+	}
+	if wrong := b.verify(facts, g.size); wrong != "" {
+		_ = c.Close()
+		return nil, &sandbox.BoxError{Kind: sandbox.Engine, Detail: strings.Join(warnings, "; "), Err: fmt.Errorf("the engine did not keep to what a box must be: %s", wrong)}
+	}
+	return &Session{p: p, id: id, client: c, stream: st}, nil
+}
+
+// run attaches to a created container and starts it. Some engines attach to
+// nothing but what runs already; that is no loss, because a guest says nothing
+// before it is greeted.
+func (p *Provider) run(ctx context.Context, id string) (st *stream, err error) {
+	defer func() {
+		if err != nil && st != nil {
+			_ = st.Close()
+		}
+	}()
+	attachNow := func() (*stream, error) {
+		within, stop := context.WithTimeout(ctx, callTime)
+		defer stop()
+		return attach(within, p.cli, id)
+	}
+	st, early := attachNow()
+	if ctx.Err() != nil {
+		return st, ctx.Err()
+	}
+	within, stop := context.WithTimeout(ctx, startTime)
+	defer stop()
+	if err := p.cli.ContainerStart(within, id, container.StartOptions{}); err != nil {
+		if ctx.Err() == nil && strings.Contains(err.Error(), guestPath) {
+			return st, fmt.Errorf("%w: %w", errNoGuest, p.engineError(ctx, err))
+		}
+		return st, p.engineError(ctx, fmt.Errorf("start the container: %w", err))
+	}
+	if early != nil {
+		if st, err = attachNow(); err != nil {
+			return nil, p.engineError(ctx, fmt.Errorf("attach to the container: %w", errors.Join(early, err)))
+		}
+	}
+	return st, nil
+}
+
+// create creates the container. The engine goes on with a create that is given
+// up here, so the call outlives ctx, and what comes of it then is removed.
+func (p *Provider) create(ctx context.Context, b plan) (id string, warnings []string, err error) {
+	type created struct {
+		id       string
+		warnings []string
+		err      error
+	}
+	answer := make(chan created, 1)
+	detached := context.WithoutCancel(ctx)
+	p.background.Go(func() {
+		var c created
+		c.id, c.warnings, c.err = p.createNamed(detached, b, p.name(b))
+		answer <- c
+	})
+	select {
+	case c := <-answer:
+		return c.id, c.warnings, c.err
+	case <-ctx.Done():
+		p.aside(ctx, 3*createTime, func(ctx context.Context) error {
+			if c := <-answer; c.err == nil {
+				return remove(ctx, p.cli, c.id)
+			}
+			return nil
+		})
+		return "", nil, ctx.Err()
+	}
+}
+
+// createNamed creates the container under a name. When no answer comes it may
+// have been created all the same, so it is asked for once more under the same
+// name, and the one that is there is taken.
+func (p *Provider) createNamed(ctx context.Context, b plan, name string) (id string, warnings []string, err error) {
+	id, warnings, err = p.createOnce(ctx, b, name)
+	if unanswered(err) {
+		id, warnings, err = p.createOnce(ctx, b, name)
+	}
+	switch {
+	case err == nil:
+		return id, warnings, nil
+	case unanswered(err):
+		p.discard(ctx, name)
+	case cerrdefs.IsNotFound(err):
+		p.forgetImage(ctx)
+		return "", nil, &sandbox.BoxError{Kind: sandbox.Image, Err: fmt.Errorf("the image %q has gone: %w", b.image.ref, err)}
+	}
+	return "", nil, p.engineError(ctx, fmt.Errorf("create the container: %w", err))
+}
+
+func (p *Provider) createOnce(ctx context.Context, b plan, name string) (string, []string, error) {
+	within, stop := context.WithTimeout(ctx, createTime)
+	defer stop()
+	config, host := b.config()
+	resp, err := p.cli.ContainerCreate(within, config, host, nil, nil, name)
+	if err == nil {
+		return resp.ID, resp.Warnings, nil
+	}
+	if !cerrdefs.IsConflict(err) {
+		return "", nil, err
+	}
+	there, ierr := p.cli.ContainerInspect(within, name)
+	if ierr != nil || there.Config == nil || there.State == nil {
+		return "", nil, err
+	}
+	if there.Config.Labels[labelOwner] != p.o.Owner || there.Config.Labels[labelHost] != p.o.HostID || there.State.Status != container.StateCreated {
+		return "", nil, fmt.Errorf("the name %s is another's: %w", name, err)
+	}
+	return there.ID, nil, nil
+}
+
+// unanswered tells whether a call may have happened although it failed.
+func unanswered(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || client.IsErrConnectionFailed(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+func (p *Provider) forgetImage(ctx context.Context) {
+	select {
+	case p.imageTurn <- struct{}{}:
+		p.resolved = image{}
+		<-p.imageTurn
+	case <-ctx.Done():
+	}
+}
+
+// discard removes a container that is not wanted, in the background.
+func (p *Provider) discard(ctx context.Context, id string) {
+	p.aside(ctx, createTime, func(ctx context.Context) error { return remove(ctx, p.cli, id) })
+}
+
+// remove removes a container and its anonymous volumes, running or not. One
+// that is gone is removed; one that is going is waited for.
+func remove(ctx context.Context, cli *client.Client, id string) error {
+	err := cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+	for wait := 10 * time.Millisecond; cerrdefs.IsConflict(err); wait = min(2*wait, time.Second) {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return fmt.Errorf("remove the container %.12s: %w", id, ctx.Err())
+		}
+		_, err = cli.ContainerInspect(ctx, id)
+		if err == nil {
+			err = cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+		}
+	}
+	if err == nil || cerrdefs.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("remove the container %.12s: %w", id, err)
+}

@@ -1,0 +1,38 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// LimitPages makes the database as full as a disk with no more room.
+func (db *DB) LimitPages(ctx context.Context, pages int) error {
+	_, err := db.w.ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", pages))
+	return err
+}
+
+// MigrateWith applies further migrations, as a newer binary would.
+func MigrateWith(ctx context.Context, path string, more ...string) error {
+	steps, err := migrations()
+	if err != nil {
+		return err
+	}
+	for i, text := range more {
+		steps = append(steps, migration{name: fmt.Sprintf("more %d", i+1), sql: text})
+	}
+	pool, err := sql.Open("sqlite", dsn(path, map[string][]string{"_txlock": {"immediate"}}))
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	return migrate(ctx, pool, steps)
+}
+
+// Hold keeps the right to write while fn runs.
+func (db *DB) Hold(ctx context.Context, fn func()) error {
+	return db.write(ctx, "hold the store", func(*sql.Tx) error {
+		fn()
+		return nil
+	})
+}

@@ -1,0 +1,191 @@
+package store_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/scoring"
+	"github.com/agentclash/agentclash/store"
+)
+
+func dead(string) bool  { return false }
+func alive(string) bool { return true }
+
+// interrupted leaves a run as a process that died: a passed trial, an invalid
+// one, one to be retried, one running, one queued and one untouched.
+func interrupted(t *testing.T, db *store.DB) engine.Plan {
+	t.Helper()
+	plan := createRun(t, db, makePlan(id('r', 0x1000000), 1, 6))
+	r := record(t, db, plan)
+	must(t, r.Emit(t.Context(), event.Event{RunID: plan.RunID, Type: event.RunStarted, Source: event.SourceRun, Sequence: 1, OccurredAt: start}))
+	for i, end := range []func(*voice){
+		func(v *voice) { v.begin(); v.finish(scoring.OutcomePassed, false) },
+		func(v *voice) { v.begin(); v.finish(scoring.OutcomeInvalid, false) },
+		func(v *voice) { v.begin(); v.finish(scoring.OutcomeInvalid, true) },
+		func(v *voice) { v.begin() },
+		func(v *voice) { v.emit(event.TrialQueued, event.Queue{Attempt: 1}) },
+	} {
+		end(speak(t, r, plan, plan.Trials[i]))
+	}
+	must(t, r.Flush(t.Context()))
+	return plan
+}
+
+func statuses(t *testing.T, db *store.DB, plan engine.Plan) (got []string) {
+	t.Helper()
+	for _, trial := range readTrials(t, db, store.TrialFilter{RunAgentID: plan.Agents[0].ID}) {
+		got = append(got, trial.Status)
+	}
+	return got
+}
+
+func TestInterruptedRunIsResumed(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	plan := interrupted(t, db)
+	if marked, err := db.MarkInterrupted(t.Context(), alive); err != nil || len(marked) != 0 {
+		t.Fatalf("with a live owner: marked %v, %v", marked, err)
+	}
+	asked := ""
+	marked, err := db.MarkInterrupted(t.Context(), func(owner string) bool { asked = owner; return false })
+	must(t, err)
+	if len(marked) != 1 || marked[0].ID != plan.RunID || marked[0].Status != store.Interrupted || asked != me.ID {
+		t.Fatalf("with a dead owner: marked %+v, asked about %q", marked, asked)
+	}
+	stored, err := db.Run(t.Context(), "", plan.RunID)
+	must(t, err)
+	if diff := cmp.Diff(marked[0], stored); diff != "" {
+		t.Errorf("marked (-) and stored (+) differ:\n%s", diff)
+	}
+	want := []string{store.Passed, store.Invalid, store.Queued, store.Interrupted, store.Queued, store.Queued}
+	if diff := cmp.Diff(want, statuses(t, db, plan)); diff != "" {
+		t.Errorf("trials: want (-), got (+):\n%s", diff)
+	}
+	if again, err := db.MarkInterrupted(t.Context(), dead); err != nil || len(again) != 0 {
+		t.Errorf("a second time: marked %v, %v", again, err)
+	}
+	if left, _ := readEvents(t, db, store.EventFilter{TrialID: plan.Trials[3].ID}); len(left) != 2 {
+		t.Errorf("the unfinished attempt has %d readable events, want 2", len(left))
+	}
+
+	heir := store.Owner{ID: "boot/1/99", PID: 99, Host: "here"}
+	must(t, db.TakeOver(t.Context(), plan.RunID, heir, dead))
+	left, err := db.Unfinished(t.Context(), plan.RunID, false)
+	must(t, err)
+	var attempts []int
+	for _, trial := range left {
+		attempts = append(attempts, trial.Attempt)
+	}
+	// retried: its second; running: its second; queued and untouched: the first
+	if diff := cmp.Diff([]int{2, 2, 1, 1}, attempts); diff != "" || left[0].ID != plan.Trials[2].ID {
+		t.Errorf("attempts left: want (-), got (+):\n%s", diff)
+	}
+	resume(t, db, plan, heir, left)
+	want = []string{store.Passed, store.Invalid, store.Failed, store.Failed, store.Failed, store.Failed}
+	if diff := cmp.Diff(want, statuses(t, db, plan)); diff != "" {
+		t.Errorf("trials at the end: want (-), got (+):\n%s", diff)
+	}
+	if left, err := db.Unfinished(t.Context(), plan.RunID, true); err != nil || len(left) != 1 || left[0].ID != plan.Trials[1].ID || left[0].Attempt != 2 {
+		t.Errorf("invalid trials again: got %+v, %v", left, err)
+	}
+}
+
+// resume runs what is left and checks that what was queued before is not
+// queued twice in the log.
+func resume(t *testing.T, db *store.DB, plan engine.Plan, heir store.Owner, left []engine.Trial) {
+	t.Helper()
+	r, err := db.Recorder(t.Context(), plan.RunID, heir)
+	must(t, err)
+	var last *voice
+	for _, trial := range left {
+		v := speak(t, r, plan, trial)
+		v.begin()
+		v.finish(scoring.OutcomeFailed, false)
+		if trial.ID == plan.Trials[4].ID {
+			last = v
+		}
+	}
+	must(t, r.Close())
+	got, _ := readEvents(t, db, store.EventFilter{TrialID: plan.Trials[4].ID})
+	if diff := cmp.Diff(last.said, got, whole); diff != "" {
+		t.Errorf("events of the trial that had been queued: want (-), got (+):\n%s", diff)
+	}
+	must(t, db.FinishRun(t.Context(), plan.RunID, heir, engine.Result{Status: store.Completed}))
+}
+
+func TestTakeOver(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	plan := interrupted(t, db)
+	heir := store.Owner{ID: "boot/1/99"}
+	if err := db.TakeOver(t.Context(), plan.RunID, heir, alive); !errors.Is(err, store.ErrOwned) {
+		t.Errorf("from a live owner: got %v, want ErrOwned", err)
+	}
+	must(t, db.RequestCancel(t.Context(), plan.RunID))
+
+	// Of several that take over from the dead at once, one succeeds.
+	var wg sync.WaitGroup
+	errs := make([]error, 5)
+	heirs := make([]store.Owner, len(errs))
+	for i := range errs {
+		heirs[i] = store.Owner{ID: string(rune('a' + i))}
+		wg.Go(func() {
+			errs[i] = db.TakeOver(t.Context(), plan.RunID, heirs[i], func(owner string) bool { return owner != me.ID })
+		})
+	}
+	wg.Wait()
+	winner := -1
+	for i, err := range errs {
+		switch {
+		case err == nil && winner < 0:
+			winner = i
+		case !errors.Is(err, store.ErrOwned):
+			t.Errorf("taker %d: got %v, want ErrOwned", i, err)
+		}
+	}
+	if winner < 0 {
+		t.Fatalf("nobody took over: %v", errs)
+	}
+	now, err := db.Run(t.Context(), "", plan.RunID)
+	must(t, err)
+	if now.Status != store.Queued || now.Owner.ID != heirs[winner].ID || !now.CancelAt.IsZero() {
+		t.Errorf("the run: got %+v", now)
+	}
+	if _, err := db.Heartbeat(t.Context(), plan.RunID, me); !errors.Is(err, store.ErrOwned) {
+		t.Errorf("the old owner's heartbeat: got %v, want ErrOwned", err)
+	}
+	if err := db.TakeOver(t.Context(), "nope", heir, dead); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("of no run: got %v, want not found", err)
+	}
+}
+
+func TestCancelReachesTheOwner(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	plan := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
+	before, err := db.Run(t.Context(), "", plan.RunID)
+	must(t, err)
+	if cancel, err := db.Heartbeat(t.Context(), plan.RunID, me); err != nil || cancel {
+		t.Fatalf("heartbeat: got %v, %v", cancel, err)
+	}
+	must(t, db.RequestCancel(t.Context(), plan.RunID))
+	if cancel, err := db.Heartbeat(t.Context(), plan.RunID, me); err != nil || !cancel {
+		t.Errorf("heartbeat after the request: got %v, %v", cancel, err)
+	}
+	if asked, err := db.CancelRequested(t.Context(), plan.RunID); err != nil || !asked {
+		t.Errorf("CancelRequested: got %v, %v", asked, err)
+	}
+	after, err := db.Run(t.Context(), "", plan.RunID)
+	must(t, err)
+	if !after.Heartbeat.After(before.Heartbeat) || after.CancelAt.IsZero() {
+		t.Errorf("the run: heartbeat %v after %v, cancel at %v", after.Heartbeat, before.Heartbeat, after.CancelAt)
+	}
+	if err := db.RequestCancel(t.Context(), "nope"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("of no run: got %v, want not found", err)
+	}
+}
