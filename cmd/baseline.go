@@ -154,24 +154,9 @@ func newBaselineClear(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cleared := false
-			db, ok, err := a.reading(ctx)
+			cleared, err := a.clearBaseline(ctx, workspace, slug)
 			if err != nil {
 				return err
-			}
-			if ok {
-				mark, found, err := a.pickBaseline(ctx, db, workspace, slug)
-				if err != nil {
-					return err
-				}
-				if found {
-					if db, err = a.store(ctx); err != nil {
-						return err
-					}
-					if cleared, err = db.ClearBaseline(ctx, workspace, mark.PackSlug); err != nil {
-						return err
-					}
-				}
 			}
 			doc := map[string]any{"workspace_id": workspace, "cleared": cleared}
 			return a.print(doc, func(io.Writer, view.Options) error {
@@ -186,4 +171,19 @@ func newBaselineClear(a *app) *cobra.Command {
 	}
 	c.Flags().StringVar(&slug, "pack", "", "slug of the pack (default: the only one with a baseline)")
 	return c
+}
+
+func (a *app) clearBaseline(ctx context.Context, workspace, slug string) (bool, error) {
+	db, ok, err := a.reading(ctx)
+	if err != nil || !ok {
+		return false, err
+	}
+	mark, found, err := a.pickBaseline(ctx, db, workspace, slug)
+	if err != nil || !found {
+		return false, err
+	}
+	if db, err = a.store(ctx); err != nil {
+		return false, err
+	}
+	return db.ClearBaseline(ctx, workspace, mark.PackSlug)
 }

@@ -114,7 +114,7 @@ func (a *app) validateFile(file string) (pack.Problems, error) {
 		_, problems := pack.Parse("stdin", src)
 		return problems, nil
 	}
-	_, problems, err := pack.Load(a.path(file))
+	_, problems, err := loadFile(a.path(file))
 	return problems, err
 }
 

@@ -280,6 +280,10 @@ func causeStatus(code string) int {
 	return statusRunFailed
 }
 
+// shownTrials is how many trials a run may have for its scorecard to follow at
+// once; a longer list is one command away.
+const shownTrials = 50
+
 // printStart writes the run's document or its summary. A followed NDJSON
 // stream has said everything already.
 func (a *app) printStart(ctx context.Context, plan *engine.Plan, result engine.Result, o startOptions) error {
@@ -295,7 +299,7 @@ func (a *app) printStart(ctx context.Context, plan *engine.Plan, result engine.R
 		d.Agents = append(d.Agents, view.NewAgent(ref, agent.Scorecard, agent.Invalid))
 	}
 	err := a.print(d, func(w io.Writer, v view.Options) error {
-		if len(result.Agents) == 1 && result.Status == "completed" {
+		if len(result.Agents) == 1 && result.Status == "completed" && result.Agents[0].Scorecard.Trials <= shownTrials {
 			return a.scorecardOf(ctx, w, v, result.Agents[0].RunAgentID)
 		}
 		return view.Start(w, d, v)
@@ -303,8 +307,11 @@ func (a *app) printStart(ctx context.Context, plan *engine.Plan, result engine.R
 	if err != nil || a.output != "table" {
 		return err
 	}
-	if len(result.Agents) > 1 {
+	switch {
+	case len(result.Agents) > 1:
 		a.say("next: agentclash eval scorecard %s --agent %q", short(plan.RunID), result.Agents[0].Label)
+	case result.Agents[0].Scorecard.Trials > shownTrials:
+		a.say("next: agentclash eval scorecard %s", short(plan.RunID))
 	}
 	if result.Status == "interrupted" {
 		a.say("next: agentclash run resume %s", short(plan.RunID))

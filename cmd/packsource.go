@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -24,7 +25,7 @@ func (a *app) loadPack(ctx context.Context, selector string) (*pack.Pack, error)
 		return pack.Demo(name)
 	}
 	if looksLikePath(selector) || exists(a.path(selector)) {
-		p, problems, err := pack.Load(a.path(selector))
+		p, problems, err := loadFile(a.path(selector))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, (&failure{status: statusNotFound, code: "file_not_found", err: fmt.Errorf("read pack %s: no such file", selector)}).
 				hint("agentclash challenge-pack init %s writes a starter", selector)
@@ -35,6 +36,21 @@ func (a *app) loadPack(ctx context.Context, selector string) (*pack.Pack, error)
 		return a.usable(p, problems, err)
 	}
 	return a.storedPack(ctx, selector)
+}
+
+// largePack is how long a file may be before memory is spared while it is
+// read: a YAML tree is fifty times its file, and gone when the pack is there.
+const largePack = 512 << 10
+
+// loadFile reads a pack file with bounded memory.
+func loadFile(path string) (*pack.Pack, pack.Problems, error) {
+	if info, err := os.Stat(path); err != nil || info.Size() < largePack {
+		return pack.Load(path)
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	p, problems, err := pack.Load(path)
+	debug.FreeOSMemory()
+	return p, problems, err
 }
 
 // usable is a pack without errors; its warnings are said.

@@ -52,15 +52,11 @@ func promptMessages(p *pack.Pack, c pack.Case, d Deployment) ([]provider.Message
 	if !ok {
 		return nil, fmt.Errorf("case %q names challenge %q, which the pack does not have", c.Key(), c.ChallengeKey)
 	}
-	text := challenge.Instructions
-	if s, ok := challenge.Definition["instructions"].(string); ok {
-		text = s
-	}
 	var messages []provider.Message
 	if s := strings.TrimSpace(d.System); s != "" {
 		messages = append(messages, provider.Message{Role: provider.System, Content: s})
 	}
-	return append(messages, provider.Message{Role: provider.User, Content: c.Render(text)}), nil
+	return append(messages, provider.Message{Role: provider.User, Content: c.Render(challenge.Prompt())}), nil
 }
 
 // paragraphs joins the non-blank texts with a blank line between them.

@@ -96,6 +96,9 @@ func (a *attempt) spec() sandbox.Spec {
 		// graders come after the agent's own time
 		Lifetime: a.limits.trial + a.run.graderTime + 5*time.Minute,
 	}
+	if most := a.run.plan.pack.MaxWorkspaceBytes(); most > 0 {
+		s.Limits.WorkspaceBytes = most
+	}
 	if box := a.run.plan.pack.Version.Sandbox; box != nil {
 		s.Env = box.EnvVars
 	}

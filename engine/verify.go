@@ -34,7 +34,12 @@ func (a *attempt) verify(ctx context.Context, agentEnd ending) ending {
 		return a.verifyFailed(ctx, agentEnd, fmt.Errorf("stop the agent's processes: %w", err))
 	}
 	for _, f := range a.run.plan.pack.GraderFiles(a.kase) {
-		if err := a.box.WriteFile(ctx, f.Path, f.Data); err != nil {
+		err := a.box.WriteFile(ctx, f.Path, f.Data)
+		if missing(err) && agentEnd.fault == faultNone {
+			// what stands in the way can only be the agent's: staging ran before it
+			return byAgent("blocked_graders", "the graders' file %s cannot be put in its place: %w", f.Path, err)
+		}
+		if err != nil {
 			return a.verifyFailed(ctx, agentEnd, fmt.Errorf("stage %s for the graders: %w", f.Path, err))
 		}
 	}
@@ -49,17 +54,13 @@ func (a *attempt) verify(ctx context.Context, agentEnd ending) ending {
 	return ending{}
 }
 
-// verifyFailed: a box that the agent had already broken stays the agent's
-// failure; one that fails now is judged by its own error.
+// verifyFailed: a trial the agent has failed already stays failed; else the
+// box's error says whose failure it is.
 func (a *attempt) verifyFailed(ctx context.Context, agentEnd ending, err error) ending {
 	if agentEnd.fault == faultAgent {
 		return ending{}
 	}
-	end := byBox(ctx, phaseVerify, err)
-	if end.fault == faultAgent && errors.Is(err, errTrialTimeout) {
-		return ending{}
-	}
-	return end
+	return byBox(ctx, phaseVerify, err)
 }
 
 // grade runs one code_execution command. What the command does, failing to
@@ -158,10 +159,15 @@ func (a *attempt) listDirectory(ctx context.Context, c scoring.PostExecutionChec
 	return nil
 }
 
-// missing says that there is no such file for a grader: the agent did not make
-// it, or made something else in its place.
-func missing(err error) bool {
-	return errors.Is(err, sandbox.ErrNotFound) || errors.Is(err, sandbox.ErrNotRegular) || errors.Is(err, sandbox.ErrOutside)
+// missing says that the box is well but there is no such file to be had: the
+// agent did not make it, made something else in its place, or locked it.
+func missing(err error) bool { return err != nil && !broken(err) }
+
+// broken says that a box failed, in contrast to what was asked of it.
+func broken(err error) bool {
+	var box *sandbox.BoxError
+	return errors.As(err, &box) || errors.Is(err, sandbox.ErrClosed) || errors.Is(err, sandbox.ErrUnavailable) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

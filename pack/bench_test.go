@@ -58,3 +58,23 @@ func BenchmarkManifest(b *testing.B) {
 		}
 	}
 }
+
+// What a plan of 20,000 cases asks for before it starts.
+func BenchmarkDigestsOf20000Cases(b *testing.B) {
+	var src strings.Builder
+	src.WriteString(edgeBase)
+	for i := range 20000 {
+		fmt.Fprintf(&src, "      - {challenge_key: c1, case_key: q%d}\n", i)
+	}
+	p, problems := pack.Parse("p.yaml", []byte(src.String()))
+	if p == nil {
+		b.Fatal(problems)
+	}
+	for b.Loop() {
+		for _, c := range p.InputSets[0].Cases {
+			if _, err := p.CaseDigest("set", c.Key()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

@@ -12,7 +12,7 @@ import (
 )
 
 // MaxBytes is how long a pack file may be.
-const MaxBytes = 1 << 20
+const MaxBytes = 16 << 20
 
 // Load reads the pack file at a path, and its assets from the file's
 // directory, out of which no asset may lead. The pack is nil when the problems

@@ -181,12 +181,11 @@ func (p *Pack) CaseDigest(inputSet, caseKey string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, c := range set.Cases {
-		if c.Key() == caseKey {
-			return p.caseDigest(c), nil
-		}
+	c, ok := p.lookup().cases[caseID{set.Key, caseKey}]
+	if !ok {
+		return "", fmt.Errorf("find case %q in input set %q: %w", caseKey, set.Key, ErrNotFound)
 	}
-	return "", fmt.Errorf("find case %q in input set %q: %w", caseKey, set.Key, ErrNotFound)
+	return p.caseDigest(*c), nil
 }
 
 func (p *Pack) caseDigest(c Case) string {

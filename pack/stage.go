@@ -145,48 +145,6 @@ func (p *Pack) artifactFor(key, challenge string) (Asset, bool) {
 	return Asset{}, false
 }
 
-// index answers by key what would otherwise be searched again for every case.
-type index struct {
-	challenges map[string]int // the first of each key
-	assets     map[string]int // of the version, the first of each key
-	// expected are the paths of assets that any expectation refers to.
-	expected map[string]bool
-}
-
-func newIndex(p *Pack) *index {
-	x := &index{challenges: map[string]int{}, assets: map[string]int{}, expected: map[string]bool{}}
-	for i := range p.Challenges {
-		putFirst(x.challenges, p.Challenges[i].Key, i)
-	}
-	for i := range p.Version.Assets {
-		putFirst(x.assets, p.Version.Assets[i].Key, i)
-	}
-	complete := *p
-	complete.index = x
-	for _, set := range p.InputSets {
-		for _, c := range set.Cases {
-			for name := range complete.expectedPaths(c) {
-				x.expected[name] = true
-			}
-		}
-	}
-	return x
-}
-
-func putFirst(m map[string]int, key string, i int) {
-	if _, ok := m[key]; !ok {
-		m[key] = i
-	}
-}
-
-// lookup is the pack's index.
-func (p *Pack) lookup() *index {
-	if p.index == nil {
-		return newIndex(p)
-	}
-	return p.index
-}
-
 // sourceArtifact is the key in `source: artifact:<key>`, "" for none.
 func (e Expectation) sourceArtifact() string {
 	key, ok := strings.CutPrefix(e.Source, "artifact:")

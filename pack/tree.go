@@ -238,6 +238,7 @@ func (b *builder) build(y *yaml.Node, sp *spot) *node {
 	case yaml.SequenceNode:
 		for i, item := range y.Content {
 			n.add(b.build(item, sp.item(i)))
+			y.Content[i] = nil // built: a large file need not be in memory twice
 		}
 	}
 	if y.Anchor != "" {
@@ -317,6 +318,7 @@ func (b *builder) mapping(y *yaml.Node, n *node, sp *spot) {
 			continue
 		}
 		n.put(key, b.build(v, sp.child(key)))
+		y.Content[i], y.Content[i+1] = nil, nil // as in build
 	}
 	for _, m := range merges {
 		b.merge(m, n, sp)

@@ -59,16 +59,26 @@ type eventQuery struct {
 	runID    string
 	schema   string
 	kinds    map[int64]kind
+	agents   map[int64]string // ids
+	trials   map[int64]envelope
 	attempts []any // to be read one after the other; a single nil reads the run
 	agent    any
 	types    string // SQL
 	after    int64
-	left     int
+	left     int // -1: no limit
+}
+
+// envelope is what the events of a trial have in common.
+type envelope struct {
+	trialID    string
+	agent      int64
+	caseKey    string
+	repetition int
 }
 
 // eventQuery returns nil when no event can match.
 func (db *DB) eventQuery(ctx context.Context, f EventFilter) (*eventQuery, error) {
-	q := &eventQuery{db: db, runID: f.RunID, attempts: []any{nil}, after: f.After, left: f.Limit}
+	q := &eventQuery{db: db, runID: f.RunID, trials: map[int64]envelope{}, attempts: []any{nil}, after: f.After, left: f.Limit}
 	if f.Limit <= 0 {
 		q.left = -1
 	}
@@ -81,19 +91,33 @@ func (db *DB) eventQuery(ctx context.Context, f EventFilter) (*eventQuery, error
 	if err != nil {
 		return nil, err
 	}
-	if f.RunAgentID != "" {
-		var agent int64
-		err := one(db.r.QueryRowContext(ctx, "SELECT id FROM run_agents WHERE uid = ? AND run_id = ?", f.RunAgentID, q.run), &agent)
-		if err != nil {
-			return nil, fmt.Errorf("run agent %q: %w", f.RunAgentID, err)
-		}
-		q.agent = agent
+	if err := q.narrowToAgent(ctx, f.RunAgentID); err != nil {
+		return nil, err
 	}
 	some, err := q.narrowToTypes(ctx, f.Types)
 	if err != nil || !some {
 		return nil, err
 	}
 	return q, nil
+}
+
+func (q *eventQuery) narrowToAgent(ctx context.Context, id string) error {
+	q.agents = map[int64]string{}
+	rows, err := q.db.r.QueryContext(ctx, "SELECT id, uid FROM run_agents WHERE run_id = ?", q.run)
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var row int64
+		var uid string
+		err := rows.Scan(&row, &uid)
+		q.agents[row] = uid
+		if uid == id {
+			q.agent = row
+		}
+		return err
+	})
+	if err == nil && id != "" && q.agent == nil {
+		err = fmt.Errorf("run agent %q: %w", id, ErrNotFound)
+	}
+	return err
 }
 
 func (q *eventQuery) narrowToTrial(ctx context.Context, f EventFilter) error {
@@ -145,18 +169,23 @@ func (q *eventQuery) narrowToTypes(ctx context.Context, patterns []string) (bool
 	return len(patterns) == 0 || len(matching) > 0, nil
 }
 
-const eventColumns = `SELECT e.id, e.kind_id, e.sequence, e.at, e.payload, e.blob_id, e.uid,
-	e.attempt_id % 1024, t.uid, t.case_key, t.repetition, a.uid FROM events e
-	LEFT JOIN trials t ON t.id = e.attempt_id / 1024
-	LEFT JOIN run_agents a ON a.id = coalesce(t.agent_id, e.agent_id) `
+// eventColumns reads events as they lie, and with a trial.finished the result
+// that is its payload. What the events of a trial have in common is read apart.
+const eventColumns = `SELECT e.id, e.kind_id, e.sequence, e.at, coalesce(e.payload, k.result), coalesce(e.blob_id, k.result_id),
+	e.uid, e.attempt_id, e.agent_id FROM events e
+	LEFT JOIN attempts k ON k.id = iif(e.kind_id IN (SELECT id FROM kinds WHERE type = 'trial.finished'), e.attempt_id, NULL) `
 
 // sql selects a page: parameters are the cursor to go on after, the end of the
 // run, the attempt, the run agent and the size of the page.
 func (q *eventQuery) sql(attempt any) string {
+	where := "WHERE e.id > ?1 AND e.id < ?2"
 	if attempt != nil {
-		return eventColumns + "WHERE e.attempt_id = ?3 AND e.id > ?1 AND e.id < ?2 AND (?4 IS NULL OR a.id = ?4)" + q.types + " ORDER BY e.id LIMIT ?5"
+		where += " AND e.attempt_id = ?3"
 	}
-	return eventColumns + "WHERE e.id > ?1 AND e.id < ?2 AND ?3 IS NULL AND (?4 IS NULL OR a.id = ?4)" + q.types + " ORDER BY e.id LIMIT ?5"
+	if q.agent != nil {
+		where += " AND ?4 IN (e.agent_id, (SELECT t.agent_id FROM trials t WHERE t.id = e.attempt_id / 1024))"
+	}
+	return eventColumns + where + q.types + " ORDER BY e.id LIMIT ?5"
 }
 
 // read hands on the events of one attempt, or of the run, page by page.
@@ -193,8 +222,11 @@ func (q *eventQuery) read(ctx context.Context, doing string, attempt any, yield 
 // eventRow is an event on its way out of the database.
 type eventRow struct {
 	event.Event
-	id   int64
-	blob sql.NullInt64
+	id      int64
+	uid     sql.NullString
+	blob    sql.NullInt64
+	attempt sql.NullInt64
+	agent   sql.NullInt64
 }
 
 func (q *eventQuery) page(ctx context.Context, query string, args ...any) ([]eventRow, error) {
@@ -205,15 +237,24 @@ func (q *eventQuery) page(ctx context.Context, query string, args ...any) ([]eve
 		page = append(page, r)
 		return err
 	})
-	return page, err
+	if err != nil {
+		return nil, err
+	}
+	if err := q.meet(ctx, page); err != nil {
+		return nil, err
+	}
+	for i := range page {
+		q.address(&page[i])
+	}
+	return page, nil
 }
 
 func (q *eventQuery) scan(rows *sql.Rows) (eventRow, error) {
 	r := eventRow{Event: event.Event{RunID: q.runID, SchemaVersion: q.schema}}
 	var kindID int64
-	var at, attempt, repetition sql.NullInt64
-	var payload, uid, trial, caseKey, agent sql.NullString
-	err := rows.Scan(&r.id, &kindID, &r.Sequence, &at, &payload, &r.blob, &uid, &attempt, &trial, &caseKey, &repetition, &agent)
+	var at sql.NullInt64
+	var payload sql.NullString
+	err := rows.Scan(&r.id, &kindID, &r.Sequence, &at, &payload, &r.blob, &r.uid, &r.attempt, &r.agent)
 	if err != nil {
 		return r, err
 	}
@@ -222,29 +263,59 @@ func (q *eventQuery) scan(rows *sql.Rows) (eventRow, error) {
 		return r, fmt.Errorf("%w: event %d has no kind", ErrCorrupt, r.id)
 	}
 	r.Type, r.Source, r.OccurredAt = k.event, k.source, clock(at)
-	r.RunAgentID, r.TrialID, r.CaseKey = agent.String, trial.String, caseKey.String
-	r.Repetition, r.Attempt = int(repetition.Int64), int(attempt.Int64)
 	if payload.Valid {
 		r.Payload = json.RawMessage(payload.String)
-	}
-	r.ID = uid.String
-	if !uid.Valid {
-		r.ID = madeID(q.runID, r.Event)
 	}
 	return r, nil
 }
 
-// hydrate fetches a payload that is not in the event's row.
-func (q *eventQuery) hydrate(ctx context.Context, r *eventRow) error {
-	if r.Type == event.TrialDone {
-		var result sql.NullString
-		err := one(q.db.r.QueryRowContext(ctx, `SELECT k.result, k.result_id FROM events e JOIN attempts k ON k.id = e.attempt_id
-			WHERE e.id = ?`, r.id), &result, &r.blob)
-		if err != nil {
-			return err
-		}
-		r.Payload = json.RawMessage(result.String)
+// maxEnvelopes bounds how many trials a reader remembers.
+const maxEnvelopes = 4096
+
+// meet reads the envelopes of the trials a page is the first to show.
+func (q *eventQuery) meet(ctx context.Context, page []eventRow) error {
+	if len(q.trials) > maxEnvelopes {
+		clear(q.trials)
 	}
+	var strangers []string
+	for _, r := range page {
+		trial := r.attempt.Int64 / maxAttempts
+		if _, met := q.trials[trial]; !met && r.attempt.Valid {
+			q.trials[trial] = envelope{}
+			strangers = append(strangers, strconv.FormatInt(trial, 10))
+		}
+	}
+	if len(strangers) == 0 {
+		return nil
+	}
+	rows, err := q.db.r.QueryContext(ctx, "SELECT id, uid, agent_id, case_key, repetition FROM trials WHERE id IN ("+strings.Join(strangers, ", ")+")")
+	return each(rows, err, func(rows *sql.Rows) error {
+		var row int64
+		var v envelope
+		err := rows.Scan(&row, &v.trialID, &v.agent, &v.caseKey, &v.repetition)
+		q.trials[row] = v
+		return err
+	})
+}
+
+// address fills in whose event it is.
+func (q *eventQuery) address(r *eventRow) {
+	agent := r.agent.Int64
+	if r.attempt.Valid {
+		v := q.trials[r.attempt.Int64/maxAttempts]
+		r.TrialID, r.CaseKey, r.Repetition = v.trialID, v.caseKey, v.repetition
+		r.Attempt = int(r.attempt.Int64 % maxAttempts)
+		agent = v.agent
+	}
+	r.RunAgentID = q.agents[agent]
+	r.ID = r.uid.String
+	if !r.uid.Valid {
+		r.ID = madeID(q.runID, r.Event)
+	}
+}
+
+// hydrate fetches a payload that is too large for its row.
+func (q *eventQuery) hydrate(ctx context.Context, r *eventRow) error {
 	if !r.blob.Valid {
 		return nil
 	}

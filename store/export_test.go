@@ -36,3 +36,14 @@ func (db *DB) Hold(ctx context.Context, fn func()) error {
 		return nil
 	})
 }
+
+// MakeForeign makes a SQLite database that is no store.
+func MakeForeign(ctx context.Context, path string) error {
+	pool, err := sql.Open("sqlite", dsn(path, nil))
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	_, err = pool.ExecContext(ctx, "CREATE TABLE theirs (x); PRAGMA user_version = 1")
+	return err
+}

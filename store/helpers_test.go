@@ -2,8 +2,10 @@ package store_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -185,4 +187,23 @@ func readTrials(tb testing.TB, db *store.DB, f store.TrialFilter) (trials []stor
 		return nil
 	}))
 	return trials
+}
+
+// smallTrial emits the nine events of a typical prompt_eval trial.
+func smallTrial(ctx context.Context, sink event.Sink, v *voice, payload string, end any) error {
+	v.said = v.said[:0]
+	for _, typ := range []event.Type{event.TrialQueued, event.Started, event.CallStarted, event.OutputDelta, event.CallDone,
+		event.OutputFinal, event.Completed, event.ScoringDone} {
+		if err := sink.Emit(ctx, v.next(typ, payload)); err != nil {
+			return err
+		}
+	}
+	return sink.Emit(ctx, v.next(event.TrialDone, end))
+}
+
+// noise is text that does not compress to less than three quarters.
+func noise(n int) string {
+	raw := make([]byte, n)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(raw) // never fails
+	return base64.StdEncoding.EncodeToString(raw)
 }

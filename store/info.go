@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 )
 
 // Info is what there is to know about the file.
@@ -25,13 +23,11 @@ func (db *DB) Info(ctx context.Context) (Info, error) {
 		return Info{}, db.fail(doing, err)
 	}
 	for _, name := range []string{db.path, db.path + "-wal"} {
-		file, err := os.Stat(name)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+		size, err := fileSize(name)
+		if err != nil {
 			return Info{}, fmt.Errorf("%s: %w", doing, err)
 		}
-		if err == nil {
-			i.Bytes += file.Size()
-		}
+		i.Bytes += size
 	}
 	return i, nil
 }

@@ -62,12 +62,12 @@ func (db *DB) prepare(ctx context.Context) error {
 
 func (db *DB) openReading(ctx context.Context) error {
 	doing := fmt.Sprintf("open store %q for reading", db.path)
-	info, err := os.Stat(db.path)
+	size, err := fileSize(db.path)
 	switch {
-	case errors.Is(err, os.ErrNotExist), err == nil && info.Size() == 0:
-		return db.fail(doing, db.openEmpty(ctx))
 	case err != nil:
 		return fmt.Errorf("%s: %w", doing, err)
+	case size == 0:
+		return db.fail(doing, db.openEmpty(ctx))
 	}
 	err = db.openFile(ctx, url.Values{"mode": {"ro"}})
 	if err != nil && noRoomForLog(err) {
@@ -82,11 +82,7 @@ func (db *DB) openReading(ctx context.Context) error {
 // mergedOnly says whether the file alone holds everything, so that it may be
 // read without the log beside it.
 func (db *DB) mergedOnly() error {
-	log, err := os.Stat(db.path + "-wal")
-	if errors.Is(err, os.ErrNotExist) || err == nil && log.Size() == 0 {
-		return nil
-	}
-	if err != nil {
+	if size, err := fileSize(db.path + "-wal"); err != nil || size == 0 {
 		return err
 	}
 	return fmt.Errorf("its last changes lie in %q and cannot be read without writing beside it: %w; make the directory writable, or copy it", db.path+"-wal", ErrReadOnly)
@@ -157,11 +153,7 @@ func makeFile(path string) error {
 	if path == "" {
 		return errors.New("no path was given")
 	}
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		return errors.New("it is not a regular file")
-	}
-	if !errors.Is(err, os.ErrNotExist) {
+	if size, err := fileSize(path); err != nil || size > 0 {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -175,6 +167,20 @@ func makeFile(path string) error {
 		return err
 	}
 	return f.Close()
+}
+
+// fileSize is the size of a regular file, 0 when there is none.
+func fileSize(path string) (int64, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case !info.Mode().IsRegular():
+		return 0, errors.New("it is not a regular file")
+	}
+	return info.Size(), nil
 }
 
 // explain finds out why SQLite could not open a file it was to write. It says

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -384,10 +383,7 @@ func TestEmitWaitsForRoom(t *testing.T) {
 	db := fresh(t)
 	plan := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
 	r := record(t, db, plan)
-	noise := make([]byte, 3<<20)
-	_, err := rand.NewChaCha8([32]byte{}).Read(noise)
-	must(t, err)
-	noise = []byte(base64.StdEncoding.EncodeToString(noise))
+	large := []byte(noise(3 << 20))
 	ctx, cancel := context.WithCancel(t.Context())
 	v := speak(t, r, plan, plan.Trials[0])
 	v.begin()
@@ -397,8 +393,8 @@ func TestEmitWaitsForRoom(t *testing.T) {
 			if n == 3 {
 				go cancel() // some time later: Emit may or may not wait by then
 			}
-			noise[n]++ // not the same blob
-			if err := r.Emit(ctx, v.next(event.CallDone, `"`+string(noise)+`"`)); err != nil {
+			large[n]++ // not the same blob
+			if err := r.Emit(ctx, v.next(event.CallDone, `"`+string(large)+`"`)); err != nil {
 				if !errors.Is(err, context.Canceled) {
 					t.Errorf("Emit that waited for room: got %v, want %v", err, context.Canceled)
 				}

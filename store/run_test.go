@@ -319,7 +319,8 @@ func TestTrialFilters(t *testing.T) {
 		{store.TrialFilter{RunAgentID: agent, Repetition: 2}, 350},
 		{store.TrialFilter{RunAgentID: agent, CaseKey: "case-00003"}, 1},
 		{store.TrialFilter{RunAgentID: agent, CaseKey: "case-00003", Repetition: 1}, 0},
-		{store.TrialFilter{RunAgentID: agent, AllAttempts: true, NoResults: true}, 600},
+		{store.TrialFilter{RunAgentID: agent, AllAttempts: true}, 600},
+		{store.TrialFilter{RunAgentID: agent, NoResults: true}, 700},
 	} {
 		if got := len(readTrials(t, db, c.filter)); got != c.want {
 			t.Errorf("%+v: got %d trials, want %d", c.filter, got, c.want)

@@ -35,9 +35,12 @@ func tail(selector string) string {
 	return digits
 }
 
-// tailMatches is the SQL for "this id ends in the digits of a parameter".
+// tailMatches is the SQL for "this id ends in the digits of a parameter". The
+// last digit is looked at first: most ids differ there, and it costs less than
+// taking the dashes out.
 func tailMatches(column, parameter string) string {
-	return fmt.Sprintf("(%[2]s != '' AND substr(replace(%[1]s, '-', ''), -length(%[2]s)) = %[2]s)", column, parameter)
+	return fmt.Sprintf("(%[2]s != '' AND substr(%[1]s, -1) = substr(%[2]s, -1) AND substr(replace(%[1]s, '-', ''), -length(%[2]s)) = %[2]s)",
+		column, parameter)
 }
 
 // shortID is the end of an id, enough to select it by in most stores.
@@ -147,7 +150,7 @@ func (db *DB) selectTrial(ctx context.Context, ws, selector string) (int64, erro
 	var c candidates
 	err = c.gather(db.r.QueryContext(ctx, `SELECT t.id, t.uid, t.case_key FROM trials t
 		JOIN run_agents a ON a.id = t.agent_id JOIN runs r ON r.id = a.run_id
-		WHERE r.workspace = ?1 AND `+tailMatches("t.uid", "?2")+` ORDER BY t.id DESC`, ws, end))
+		WHERE r.workspace = ?1 AND t.id IN (SELECT id FROM trials WHERE `+tailMatches("uid", "?2")+`) ORDER BY t.id DESC`, ws, end))
 	if err != nil {
 		return 0, err
 	}

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/agentclash/agentclash/engine"
@@ -51,7 +50,7 @@ type TrialFilter struct {
 	CaseKey     string
 	Repetition  int
 	AllAttempts bool // one Trial for each attempt, in order; none for trials without
-	NoResults   bool // leave Result out, which makes long lists cheap
+	NoResults   bool // without AllAttempts: leave Result and StartedAt out, which makes long lists cheap
 }
 
 // trialPage is how many trials are read at once: a reader that takes its time
@@ -69,7 +68,7 @@ func (db *DB) Trials(ctx context.Context, f TrialFilter, yield func(Trial) error
 	query := f.query()
 	var after trialRow
 	for {
-		page, err := db.trialPage(ctx, query, agent, f.CaseKey, f.Repetition, after.row, f.seen(after), trialPage)
+		page, err := db.trialPage(ctx, query, agent, f.CaseKey, f.Repetition, after.row, after.Attempt, trialPage)
 		if err != nil {
 			return db.fail(doing, err)
 		}
@@ -77,6 +76,7 @@ func (db *DB) Trials(ctx context.Context, f TrialFilter, yield func(Trial) error
 			if err := db.fillResult(ctx, &t); err != nil {
 				return db.fail(doing, err)
 			}
+			t.RunAgentID = f.RunAgentID
 			if err := yield(t.Trial); err != nil {
 				return err
 			}
@@ -92,39 +92,34 @@ func (db *DB) Trials(ctx context.Context, f TrialFilter, yield func(Trial) error
 type trialRow struct {
 	Trial
 	row      int64
+	agent    int64
 	resultID sql.NullInt64
 }
 
-const trialColumns = `t.id, t.uid, a.uid, t.case_key, t.repetition, t.status, t.attempt, t.code, t.phase, t.overall_score,
-	k.started_at, k.finished_at, %s FROM trials t JOIN run_agents a ON a.id = t.agent_id
-	LEFT JOIN attempts k ON k.id = t.id * 1024 + t.attempt `
-
-const attemptColumns = `t.id, t.uid, a.uid, t.case_key, t.repetition, k.status, k.id - t.id * 1024, '', '', NULL,
-	k.started_at, k.finished_at, %s FROM trials t JOIN run_agents a ON a.id = t.agent_id
-	JOIN attempts k ON k.id > t.id * 1024 AND k.id < (t.id + 1) * 1024 `
+// What is read of a trial: as it stands, as it stands without reading its
+// attempt, and attempt by attempt.
+const (
+	trialColumns = `SELECT t.id, t.uid, t.agent_id, t.case_key, t.repetition, t.status, t.attempt, t.code, t.phase, t.overall_score,
+		k.started_at, t.finished_at, k.result, k.result_id FROM trials t
+		LEFT JOIN attempts k ON k.id = t.id * 1024 + t.attempt `
+	bareColumns = `SELECT t.id, t.uid, t.agent_id, t.case_key, t.repetition, t.status, t.attempt, t.code, t.phase, t.overall_score,
+		NULL, t.finished_at, NULL, NULL FROM trials t `
+	attemptColumns = `SELECT t.id, t.uid, t.agent_id, t.case_key, t.repetition, k.status, k.id - t.id * 1024, '', '', NULL,
+		k.started_at, k.finished_at, k.result, k.result_id FROM trials t
+		JOIN attempts k ON k.id > t.id * 1024 AND k.id < (t.id + 1) * 1024 `
+)
 
 // query takes run agent, case, repetition, the trial and the attempt of it to
 // go on after, and how many rows to read.
 func (f TrialFilter) query() string {
-	columns, result := trialColumns, "k.result, k.result_id"
-	if f.AllAttempts {
-		columns = attemptColumns
+	const where = `WHERE t.agent_id = ?1 AND (?2 = '' OR t.case_key = ?2) AND (?3 = 0 OR t.repetition = ?3) `
+	switch {
+	case f.AllAttempts:
+		return attemptColumns + where + "AND t.id >= ?4 AND (t.id > ?4 OR k.id > t.id * 1024 + ?5) ORDER BY t.id, k.id LIMIT ?6"
+	case f.NoResults:
+		return bareColumns + where + "AND t.id > ?4 ORDER BY t.id LIMIT ?6"
 	}
-	if f.NoResults {
-		result = "NULL, NULL"
-	}
-	return "SELECT " + fmt.Sprintf(columns, result) + `WHERE t.agent_id = ?1
-		AND (?2 = '' OR t.case_key = ?2) AND (?3 = 0 OR t.repetition = ?3)
-		AND t.id >= ?4 AND (t.id > ?4 OR k.id > t.id * 1024 + ?5) ORDER BY t.id, k.id LIMIT ?6`
-}
-
-// seen is the last attempt of the last trial read that was seen: without
-// AllAttempts, all of them.
-func (f TrialFilter) seen(last trialRow) int {
-	if f.AllAttempts {
-		return last.Attempt
-	}
-	return math.MaxInt32
+	return trialColumns + where + "AND t.id > ?4 ORDER BY t.id LIMIT ?6"
 }
 
 func (db *DB) trialPage(ctx context.Context, query string, args ...any) ([]trialRow, error) {
@@ -142,7 +137,7 @@ func scanTrial(scan func(...any) error) (trialRow, error) {
 	var t trialRow
 	var started, finished sql.NullInt64
 	var result sql.NullString
-	err := scan(&t.row, &t.ID, &t.RunAgentID, &t.CaseKey, &t.Repetition, &t.Status, &t.Attempt, &t.Code, &t.Phase, &t.OverallScore,
+	err := scan(&t.row, &t.ID, &t.agent, &t.CaseKey, &t.Repetition, &t.Status, &t.Attempt, &t.Code, &t.Phase, &t.OverallScore,
 		&started, &finished, &result, &t.resultID)
 	t.StartedAt, t.FinishedAt = clock(started), clock(finished)
 	if result.Valid {
@@ -167,12 +162,14 @@ func (db *DB) Trial(ctx context.Context, ws, selector string) (Trial, error) {
 	if err != nil {
 		return Trial{}, db.fail(doing, err)
 	}
-	t, err := scanTrial(db.r.QueryRowContext(ctx,
-		"SELECT "+fmt.Sprintf(trialColumns, "k.result, k.result_id")+"WHERE t.id = ?", row).Scan)
-	if err != nil {
-		return Trial{}, db.fail(doing, err)
+	t, err := scanTrial(db.r.QueryRowContext(ctx, trialColumns+"WHERE t.id = ?", row).Scan)
+	if err == nil {
+		err = one(db.r.QueryRowContext(ctx, "SELECT uid FROM run_agents WHERE id = ?", t.agent), &t.RunAgentID)
 	}
-	if err := db.fillResult(ctx, &t); err != nil {
+	if err == nil {
+		err = db.fillResult(ctx, &t)
+	}
+	if err != nil {
 		return Trial{}, db.fail(doing, err)
 	}
 	return t.Trial, nil

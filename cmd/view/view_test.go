@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -284,7 +285,7 @@ func TestScorecardDocumentReadsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	// what the document does not print is not read back
-	want.Scorecard.Agent.Headline, want.Scorecard.Agent.Trials = "", 0
+	want.Scorecard.Headline, want.Scorecard.Agent.Trials = "", 0
 	var again bytes.Buffer
 	if err := view.JSON(&again, got); err != nil {
 		t.Fatal(err)
@@ -368,7 +369,7 @@ func TestTableAlignsColourAndWideCharacters(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ got, want string }{
-		{view.Score(new(0.625)), "0.62"}, {view.Score(nil), "-"}, {view.Score(new(-0.0)), "0.00"},
+		{view.Score(new(0.625)), "0.62"}, {view.Score(nil), "-"}, {view.Score(new(math.Copysign(0, -1))), "0.00"},
 		{view.USD(new(0.00125)), "$0.0013"}, {view.USD(nil), "-"},
 		{view.Percent(new(0.5)), "50.0%"}, {view.Percent(nil), "-"},
 		{view.Delta(new(0.1)), "+0.10"}, {view.Delta(new(-0.1)), "-0.10"}, {view.Delta(new(0.0)), "+0.00"},

@@ -161,7 +161,8 @@ func TestReap(t *testing.T) {
 		t.Fatal(err)
 	}
 	me := o.Owner
-	o.Alive = func(owner string) bool { return owner != me+"/dead" }
+	// Our own is never asked for: a clean-up must not depend on that answer.
+	o.Alive = func(owner string) bool { return owner != me+"/dead" && owner != me }
 	past, future := fmt.Sprint(time.Now().Add(-time.Hour).Unix()), fmt.Sprint(time.Now().Add(time.Hour).Unix())
 	type labels map[string]string
 	ids := map[string]string{}
@@ -171,7 +172,7 @@ func TestReap(t *testing.T) {
 		"removed: a live owner's, expired":        {"owner": me + "/live", "host": o.HostID, "expires": past},
 		"kept: a live owner's":                    {"owner": me + "/live", "host": o.HostID, "expires": future},
 		"kept: another machine's":                 {"owner": me + "/dead", "host": me, "expires": future},
-		"kept: our own":                           {"owner": me, "host": o.HostID, "expires": past},
+		"kept: our own":                           {"owner": me, "host": o.HostID, "expires": future},
 		"kept: one with labels of other products": {"other": "x"},
 	} {
 		full := map[string]string{"dev.agentclash.test": t.Name()}
@@ -189,13 +190,14 @@ func TestReap(t *testing.T) {
 		ids[name] = resp.ID
 	}
 	live := box(t, p, sandbox.Spec{})
+	// What has expired may be reaped by anyone, so only the dead owner's is sure.
 	used, left, err := docker.Count(t.Context(), o)
-	if err != nil || left < 3 || used < 4 {
-		t.Errorf("count: got %d in use and %d left, %v; want 4 and 3 at least", used, left, err)
+	if err != nil || left < 1 || used < 4 {
+		t.Errorf("count: got %d in use and %d left, %v; want 4 and 1 at least", used, left, err)
 	}
 	n, err := docker.Reap(t.Context(), o)
-	if err != nil || n < 3 {
-		t.Errorf("got %d removed, %v; want 3 at least", n, err)
+	if err != nil || n < 1 {
+		t.Errorf("got %d removed, %v; want 1 at least", n, err)
 	}
 	for name, id := range ids {
 		if want, got := strings.HasPrefix(name, "kept"), exists(t, raw(t), id); got != want {

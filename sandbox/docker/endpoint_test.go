@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -144,7 +145,7 @@ func TestNoEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer silent.Close()
+	t.Cleanup(func() { _ = silent.Close() })
 	windows, old := http.NewServeMux(), http.NewServeMux()
 	windows.HandleFunc("/_ping", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Ostype", "windows") })
 	old.HandleFunc("/_ping", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Api-Version", "1.24") })
@@ -185,7 +186,9 @@ func TestNoEngine(t *testing.T) {
 
 func TestEngineThroughTLS(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewTLSServer(fakeEngine("secure"))
+	s := httptest.NewUnstartedServer(fakeEngine("secure"))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
 	defer s.Close()
 	host := "tcp://" + s.Listener.Addr().String()
 	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))

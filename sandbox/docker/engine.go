@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/docker/docker/api/types/versions"
@@ -75,6 +77,9 @@ func (o Options) connect(ctx context.Context) (*client.Client, endpoint, error) 
 		if ctx.Err() != nil {
 			return nil, endpoint{}, context.Cause(ctx)
 		}
+		if within.Err() != nil {
+			err = within.Err()
+		}
 		tried = append(tried, fmt.Sprintf("%s (%s): %s", e.host, e.source, reason(err)))
 	}
 	if len(all) > 1 {
@@ -91,7 +96,7 @@ func reason(err error) string {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return reasonAbsent
-	case errors.Is(err, os.ErrPermission), strings.Contains(err.Error(), "permission denied"):
+	case errors.Is(err, os.ErrPermission):
 		return "permission denied (is your user in the docker group?)"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "no answer in time"
@@ -100,11 +105,15 @@ func reason(err error) string {
 }
 
 func (o Options) open(ctx context.Context, e endpoint) (*client.Client, error) {
-	c, err := o.newClient(e)
+	d := &dialer{}
+	c, err := o.newClient(e, d)
 	if err != nil {
 		return nil, err
 	}
 	ping, err := c.Ping(ctx)
+	if client.IsErrConnectionFailed(err) {
+		err = cmp.Or(d.lastError(), err) // the library says no more than that it failed
+	}
 	if err == nil && ping.OSType != "" && ping.OSType != "linux" {
 		err = fmt.Errorf("it runs %s containers, not Linux ones", ping.OSType)
 	}
@@ -119,9 +128,32 @@ func (o Options) open(ctx context.Context, e endpoint) (*client.Client, error) {
 	return c, nil
 }
 
-// newClient makes a client whose connections can be watched while they are
-// dialled and upgraded; see attach.
-func (o Options) newClient(e endpoint) (*client.Client, error) {
+// dialer makes a client's connections, so that they can be watched while they
+// are upgraded (see attach) and a failure keeps its reason.
+type dialer struct {
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	mu   sync.Mutex
+	err  error // of the last try
+}
+
+func (d *dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := d.dial(ctx, network, addr)
+	if w, ok := ctx.Value(watchKey{}).(*connWatch); ok && err == nil {
+		w.set(conn)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.err = err
+	return conn, err
+}
+
+func (d *dialer) lastError() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.err
+}
+
+func (o Options) newClient(e endpoint, d *dialer) (*client.Client, error) {
 	transport := &http.Transport{MaxIdleConns: 16, MaxIdleConnsPerHost: 16, IdleConnTimeout: 30 * time.Second}
 	opts := []client.Opt{client.WithHTTPClient(&http.Client{Transport: transport, CheckRedirect: client.CheckRedirect})}
 	if strings.HasPrefix(e.host, "ssh://") {
@@ -137,18 +169,12 @@ func (o Options) newClient(e endpoint) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	dial := transport.DialContext
+	d.dial = transport.DialContext
 	if e.tls != nil {
 		// Told of TLS, the library would dial upgrades by itself.
-		dial, transport.Proxy = (&tls.Dialer{Config: e.tls}).DialContext, nil
+		d.dial, transport.Proxy = (&tls.Dialer{Config: e.tls}).DialContext, nil
 	}
-	transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		if w, ok := ctx.Value(watchKey{}).(*connWatch); ok && err == nil {
-			w.set(conn)
-		}
-		return conn, err
-	}
+	transport.DialContext = d.DialContext
 	return c, nil
 }
 

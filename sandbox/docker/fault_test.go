@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -50,6 +51,7 @@ func startRelay(t *testing.T, fault func(w http.ResponseWriter, r *http.Request,
 	if err != nil {
 		t.Fatal(err)
 	}
+	proxy.ErrorLog = log.New(io.Discard, "", 0)
 	s := &httptest.Server{Listener: l, Config: &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !fault(w, r, proxy) {

@@ -1,17 +1,14 @@
 package docker
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -48,7 +45,7 @@ type commandConn struct {
 	in     *os.File
 	out    *os.File
 	stderr *tail
-	once   sync.Once
+	ended  chan struct{}
 }
 
 func startConn(program string, args []string) (net.Conn, error) {
@@ -61,7 +58,7 @@ func startConn(program string, args []string) (net.Conn, error) {
 		_, _ = inR.Close(), inW.Close()
 		return nil, err
 	}
-	c := &commandConn{cmd: exec.Command(program, args...), in: inW, out: outR, stderr: &tail{max: 1 << 10}}
+	c := &commandConn{cmd: exec.Command(program, args...), in: inW, out: outR, stderr: &tail{max: 1 << 10}, ended: make(chan struct{})}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = inR, outW, c.stderr
 	err = c.cmd.Start()
 	_, _ = inR.Close(), outW.Close()
@@ -69,33 +66,51 @@ func startConn(program string, args []string) (net.Conn, error) {
 		_, _ = inW.Close(), outR.Close()
 		return nil, err
 	}
+	go func() {
+		_ = c.cmd.Wait()
+		close(c.ended)
+	}()
 	return c, nil
 }
 
-// Read passes on what the program says; when it ends without a word of that,
-// the error holds its complaint.
 func (c *commandConn) Read(p []byte) (int, error) {
 	n, err := c.out.Read(p)
-	if err == io.EOF && n == 0 {
-		if said := bytes.TrimSpace(c.stderr.bytes()); len(said) > 0 {
-			return 0, fmt.Errorf("%s: %s", c.cmd.Path, said)
-		}
+	if err != nil && n == 0 {
+		err = c.complaint(err)
 	}
 	return n, err
 }
 
-func (c *commandConn) Write(p []byte) (int, error) { return c.in.Write(p) }
+func (c *commandConn) Write(p []byte) (int, error) {
+	n, err := c.in.Write(p)
+	if err != nil {
+		err = c.complaint(err)
+	}
+	return n, err
+}
+
+// complaint is what a program said that has ended, if it said anything; it is
+// more than the pipe knows.
+func (c *commandConn) complaint(err error) error {
+	select {
+	case <-c.ended:
+	case <-time.After(time.Second):
+		return err
+	}
+	if said := firstLine(string(c.stderr.bytes())); said != "" {
+		return fmt.Errorf("%s: %s", c.cmd.Path, said)
+	}
+	return err
+}
 
 // CloseWrite ends the program's input only.
 func (c *commandConn) CloseWrite() error { return c.in.Close() }
 
-// Close ends the program.
+// Close ends the program. It may be called twice.
 func (c *commandConn) Close() error {
-	c.once.Do(func() {
-		_, _ = c.in.Close(), c.out.Close()
-		_ = c.cmd.Process.Kill()
-		_ = c.cmd.Wait()
-	})
+	_, _ = c.in.Close(), c.out.Close()
+	_ = c.cmd.Process.Kill()
+	<-c.ended
 	return nil
 }
 

@@ -32,12 +32,13 @@ func (p *Provider) start(ctx context.Context, b plan, g guestFile) (_ *Session, 
 	if err != nil {
 		return nil, err
 	}
+	settled := make(chan struct{}) // the engine is done with starting it
 	defer func() {
 		if err != nil {
-			p.discard(ctx, id)
+			p.discardAfter(ctx, id, settled)
 		}
 	}()
-	st, err := p.run(ctx, id)
+	st, err := p.run(ctx, id, settled)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func (p *Provider) start(ctx context.Context, b plan, g guestFile) (_ *Session, 
 // run attaches to a created container and starts it. Some engines attach to
 // nothing but what runs already; that is no loss, because a guest says nothing
 // before it is greeted.
-func (p *Provider) run(ctx context.Context, id string) (st *stream, err error) {
+func (p *Provider) run(ctx context.Context, id string, settled chan<- struct{}) (st *stream, err error) {
 	defer func() {
 		if err != nil && st != nil {
 			_ = st.Close()
@@ -78,11 +79,10 @@ func (p *Provider) run(ctx context.Context, id string) (st *stream, err error) {
 	}
 	st, early := attachNow()
 	if ctx.Err() != nil {
+		close(settled)
 		return st, ctx.Err()
 	}
-	within, stop := context.WithTimeout(ctx, startTime)
-	defer stop()
-	if err := p.cli.ContainerStart(within, id, container.StartOptions{}); err != nil {
+	if err := p.startContainer(ctx, id, settled); err != nil {
 		if ctx.Err() == nil && strings.Contains(err.Error(), guestPath) {
 			return st, fmt.Errorf("%w: %w", errNoGuest, p.engineError(ctx, err))
 		}
@@ -94,6 +94,26 @@ func (p *Provider) run(ctx context.Context, id string) (st *stream, err error) {
 		}
 	}
 	return st, nil
+}
+
+// startContainer starts it, and closes settled when the engine has answered:
+// it goes on with a start that is given up here, and must not be told to remove
+// the container meanwhile.
+func (p *Provider) startContainer(ctx context.Context, id string, settled chan<- struct{}) error {
+	answer := make(chan error, 1)
+	detached := context.WithoutCancel(ctx)
+	p.background.Go(func() {
+		defer close(settled)
+		within, stop := context.WithTimeout(detached, startTime)
+		defer stop()
+		answer <- p.cli.ContainerStart(within, id, container.StartOptions{})
+	})
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // create creates the container. The engine goes on with a create that is given
@@ -185,23 +205,35 @@ func (p *Provider) discard(ctx context.Context, id string) {
 	p.aside(ctx, createTime, func(ctx context.Context) error { return remove(ctx, p.cli, id) })
 }
 
+func (p *Provider) discardAfter(ctx context.Context, id string, settled <-chan struct{}) {
+	p.aside(ctx, startTime+createTime, func(ctx context.Context) error {
+		<-settled
+		return remove(ctx, p.cli, id)
+	})
+}
+
+// removeTries is how often a removal is tried. Engines fail at it when they are
+// busy with the same container, and succeed a moment later.
+const removeTries = 6
+
 // remove removes a container and its anonymous volumes, running or not. One
 // that is gone is removed; one that is going is waited for.
 func remove(ctx context.Context, cli *client.Client, id string) error {
-	err := cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
-	for wait := 10 * time.Millisecond; cerrdefs.IsConflict(err); wait = min(2*wait, time.Second) {
+	var err error
+	wait := 20 * time.Millisecond
+	for range removeTries {
+		err = cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+		if err == nil || cerrdefs.IsNotFound(err) {
+			return nil
+		}
+		if client.IsErrConnectionFailed(err) || ctx.Err() != nil {
+			break
+		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return fmt.Errorf("remove the container %.12s: %w", id, ctx.Err())
 		}
-		_, err = cli.ContainerInspect(ctx, id)
-		if err == nil {
-			err = cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
-		}
-	}
-	if err == nil || cerrdefs.IsNotFound(err) {
-		return nil
+		wait *= 3
 	}
 	return fmt.Errorf("remove the container %.12s: %w", id, err)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -91,6 +92,15 @@ type pending struct {
 type sink struct {
 	data []byte
 	max  int64
+}
+
+// take doubles the buffer where append would grow it by less: what comes here is
+// large or small, and seldom in between.
+func (s *sink) take(p []byte) {
+	if need := len(s.data) + len(p); need > cap(s.data) {
+		s.data = slices.Grow(s.data, int(min(max(int64(need), 2*int64(cap(s.data))), s.max))-len(s.data))
+	}
+	s.data = append(s.data, p...)
 }
 
 // Connect greets the guest at the other end of rwc and starts the client, which
@@ -230,7 +240,7 @@ func (c *Client) dispatch(f frame) error {
 	if s == nil || int64(len(s.data)+len(f.payload)) > s.max {
 		return fmt.Errorf("%d bytes of kind %d beyond what was asked for", len(f.payload), f.kind)
 	}
-	s.data = append(s.data, f.payload...)
+	s.take(f.payload)
 	select {
 	case p.moved <- struct{}{}:
 	default:

@@ -61,7 +61,7 @@ type child struct {
 	exited chan struct{}
 }
 
-func startChild(t *testing.T, args ...string) *child {
+func startChild(t testing.TB, args ...string) *child {
 	t.Helper()
 	bin, err := agentBinary()
 	if err != nil {
@@ -101,7 +101,7 @@ func startChild(t *testing.T, args ...string) *child {
 	return c
 }
 
-func (c *child) connect(t *testing.T, cfg guest.Config) (*guest.Client, guest.Facts) {
+func (c *child) connect(t testing.TB, cfg guest.Config) (*guest.Client, guest.Facts) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 	defer stop()

@@ -3,6 +3,7 @@ package sandboxtest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -113,7 +114,7 @@ func (b *MemoryBox) answer(ctx context.Context, h Handler, c sandbox.Command) (s
 	if why := b.gone(); why != nil {
 		return sandbox.Result{}, why
 	}
-	if err != nil && inner.Err() == context.DeadlineExceeded && ctx.Err() == nil {
+	if err != nil && errors.Is(inner.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
 		return sandbox.Result{ExitCode: 128 + 9, Signal: 9, TimedOut: true, Elapsed: c.Timeout}, nil
 	}
 	return r, err

@@ -49,7 +49,7 @@ func (b *box) read(path string, limit int64) (sandbox.File, error) {
 	if err != nil {
 		return sandbox.File{}, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	info, err := f.Stat()
 	if err := wantRegular(info, err); err != nil {
 		return sandbox.File{}, err

@@ -93,7 +93,7 @@ func (w *walk) stops(dir string) ([]stop, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	entries, err := f.ReadDir(-1)
 	if err != nil {
 		return nil, err
