@@ -119,20 +119,29 @@ func (a *app) tidied(ctx context.Context) (db *store.DB, ok bool, err error) {
 	return writable, true, a.tidy(ctx, writable)
 }
 
-// viewRun is a run with its agents and their counts.
-func (a *app) viewRun(ctx context.Context, db *store.DB, r store.Run) (view.Run, error) {
+// viewPlannedRun is viewRun with what only the plan knows.
+func (a *app) viewPlannedRun(ctx context.Context, db *store.DB, r store.Run) (view.Run, error) {
+	v, err := a.viewRun(ctx, db, r)
+	if err != nil {
+		return v, err
+	}
 	plan, err := db.Plan(ctx, r.ID)
 	if err != nil {
-		return view.Run{}, err
+		return v, err
 	}
+	v.Sandbox, v.Cases, v.Repetitions, v.Seed = plan.Sandbox.Kind, len(plan.Cases), plan.Options.Repetitions, plan.Options.Seed
+	return v, nil
+}
+
+// viewRun is a run with its agents and their counts.
+func (a *app) viewRun(ctx context.Context, db *store.DB, r store.Run) (view.Run, error) {
 	agents, err := db.RunAgents(ctx, r.ID)
 	if err != nil {
 		return view.Run{}, err
 	}
 	v := view.Run{
 		RunID: r.ID, Name: r.Name, Status: r.Status, Reason: r.Reason, WorkspaceID: r.Workspace,
-		Pack: view.Pack{Slug: r.Pack.Slug, Version: r.Pack.Version}, InputSet: r.InputSet, Mode: r.Mode, Sandbox: plan.Sandbox.Kind,
-		Cases: len(plan.Cases), Repetitions: plan.Options.Repetitions, Seed: plan.Options.Seed,
+		Pack: view.Pack{Slug: r.Pack.Slug, Version: r.Pack.Version}, InputSet: r.InputSet, Mode: r.Mode,
 		CreatedAt: r.CreatedAt, StartedAt: when(r.StartedAt), FinishedAt: when(r.FinishedAt),
 	}
 	for _, agent := range agents {
@@ -146,23 +155,27 @@ func (a *app) viewRun(ctx context.Context, db *store.DB, r store.Run) (view.Run,
 }
 
 func (a *app) viewAgent(ctx context.Context, db *store.DB, agent store.RunAgent) (view.RunAgent, error) {
-	tally, err := db.Tally(ctx, agent.ID)
-	if err != nil {
-		return view.RunAgent{}, err
-	}
 	v := view.RunAgent{
 		RunAgentID: agent.ID, Label: agent.Label, LaneIndex: agent.Lane, Model: agent.Deployment.Provider + "/" + agent.Deployment.Model,
 		Status: agent.Status, Reason: agent.Reason, StartedAt: when(agent.StartedAt), FinishedAt: when(agent.FinishedAt),
-		PassedTrials: tally[store.Passed], FailedTrials: tally[store.Failed], InvalidTrials: tally[store.Invalid],
 	}
-	for _, n := range tally {
-		v.Trials += n
+	if c := agent.Scorecard; c != nil {
+		v.Trials, v.PassedTrials, v.FailedTrials, v.InvalidTrials = c.Trials, c.PassedTrials, c.FailedTrials, c.InvalidTrials
+	} else {
+		tally, err := db.Tally(ctx, agent.ID)
+		if err != nil {
+			return view.RunAgent{}, err
+		}
+		v.PassedTrials, v.FailedTrials, v.InvalidTrials = tally[store.Passed], tally[store.Failed], tally[store.Invalid]
+		for _, n := range tally {
+			v.Trials += n
+		}
 	}
 	if v.InvalidTrials == 0 {
 		return v, nil
 	}
 	var invalid []scoring.Trial
-	err = db.Trials(ctx, store.TrialFilter{RunAgentID: agent.ID, NoResults: true}, func(t store.Trial) error {
+	err := db.Trials(ctx, store.TrialFilter{RunAgentID: agent.ID, NoResults: true}, func(t store.Trial) error {
 		if t.Status == store.Invalid {
 			invalid = append(invalid, scoring.Trial{Outcome: scoring.OutcomeInvalid, Code: t.Code, Phase: t.Phase})
 		}
@@ -198,7 +211,7 @@ func newRunGet(a *app) *cobra.Command {
 		Example: "  agentclash run get latest",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withRun(c.Context(), args, func(db *store.DB, r store.Run) error {
-				v, err := a.viewRun(c.Context(), db, r)
+				v, err := a.viewPlannedRun(c.Context(), db, r)
 				if err != nil {
 					return err
 				}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/agentclash/agentclash/engine/event"
@@ -49,7 +48,7 @@ func (l *eventLog) emitAs(source string, typ event.Type, payload any) {
 }
 
 func (l *eventLog) event(source string, typ event.Type, payload any) (event.Event, error) {
-	raw, err := json.Marshal(payload)
+	raw, err := marshal(payload)
 	if err != nil {
 		return event.Event{}, err
 	}
@@ -63,7 +62,7 @@ func (l *eventLog) event(source string, typ event.Type, payload any) (event.Even
 
 // glimpse shows views a piece of a reply that is not kept.
 func (l *eventLog) glimpse(d event.TextDelta) {
-	raw, err := json.Marshal(d)
+	raw, err := marshal(d)
 	if err != nil || l.err != nil {
 		return
 	}

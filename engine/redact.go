@@ -35,7 +35,7 @@ func newRedactor(secrets []string) *redactor {
 
 // add looks for a form as it stands inside a JSON string.
 func (r *redactor) add(form string) {
-	b, err := json.Marshal(form)
+	b, err := marshal(form)
 	if err != nil {
 		return // a string always marshals
 	}
@@ -61,7 +61,7 @@ func (r *redactor) text(s string) string {
 	if len(r.needles) == 0 {
 		return s
 	}
-	b, err := json.Marshal(s)
+	b, err := marshal(s)
 	if err != nil {
 		return s
 	}
@@ -70,4 +70,16 @@ func (r *redactor) text(s string) string {
 		return redacted // a needle cut an escape in two: say nothing rather than too much
 	}
 	return out
+}
+
+// marshal writes JSON as events hold it: without HTML's escapes, which would
+// only make tool arguments and outputs harder to read and larger.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -185,7 +184,7 @@ func (r *run) forget(t Trial) {
 }
 
 func (r *run) emit(ctx context.Context, typ event.Type, payload any) error {
-	raw, err := json.Marshal(payload)
+	raw, err := marshal(payload)
 	if err != nil {
 		return err
 	}

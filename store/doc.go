@@ -16,8 +16,8 @@
 //
 // One connection writes, a few read, and readers never wait for the writer.
 // Other processes on the same file wait for their turn (see
-// [Options].Patience). A store opened read-only repairs nothing and creates
-// nothing that was not there, so it works on a read-only home.
+// [Options].Patience). A store opened read-only is never changed or repaired,
+// and needs no right to write beside it.
 //
 // Times are UTC. A workspace is a column: "" means [DefaultWorkspace].
 package store

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -63,14 +64,16 @@ func (db *DB) fail(doing string, err error) error {
 		return nil
 	}
 	kind, cause := classify(err)
-	switch {
-	case kind == nil:
+	if kind == nil {
 		return fmt.Errorf("%s: %w", doing, err)
-	case cause:
-		return fmt.Errorf("%s: %w: %q: %w", doing, kind, db.path, err)
-	default:
-		return fmt.Errorf("%s: %w: %q", doing, kind, db.path)
 	}
+	if where := strconv.Quote(db.path); !strings.Contains(doing, where) {
+		doing += ": store " + where
+	}
+	if !cause {
+		return fmt.Errorf("%s: %w", doing, kind)
+	}
+	return fmt.Errorf("%s: %w: %w", doing, kind, err)
 }
 
 // classify finds the kind of a database or file error, and whether its own

@@ -325,26 +325,34 @@ func (q *eventQuery) hydrate(ctx context.Context, r *eventRow) error {
 }
 
 // Cursor turns what a user may give to go on after, a cursor or the id of an
-// event, into a cursor.
+// event, into a cursor. An id that came twice is its last event.
 func (db *DB) Cursor(ctx context.Context, runID, since string) (int64, error) {
-	doing := fmt.Sprintf("find event %q", since)
 	if n, err := strconv.ParseInt(since, 10, 64); err == nil && n >= 0 {
 		return n, nil
 	}
-	var found int64
-	stop := errors.New("found")
-	err := db.Events(ctx, EventFilter{RunID: runID}, func(cursor int64, e event.Event) error {
-		if e.ID == since {
+	where := EventFilter{RunID: runID}
+	if parts := strings.Split(since, "."); len(parts) == 3 { // most likely event.NewID's
+		where.TrialID = parts[0]
+	}
+	found, err := db.lastEvent(ctx, where, since)
+	if where.TrialID != "" && (found == 0 || errors.Is(err, ErrNotFound)) {
+		found, err = db.lastEvent(ctx, EventFilter{RunID: runID}, since)
+	}
+	if err == nil && found == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return 0, db.fail(fmt.Sprintf("find event %q", since), err)
+	}
+	return found, nil
+}
+
+func (db *DB) lastEvent(ctx context.Context, f EventFilter, id string) (found int64, err error) {
+	err = db.Events(ctx, f, func(cursor int64, e event.Event) error {
+		if e.ID == id {
 			found = cursor
-			return stop
 		}
 		return nil
 	})
-	switch {
-	case errors.Is(err, stop):
-		return found, nil
-	case err == nil:
-		err = ErrNotFound
-	}
-	return 0, db.fail(doing, err)
+	return found, err
 }

@@ -8,8 +8,7 @@ import (
 
 // LimitPages makes the database as full as a disk with no more room.
 func (db *DB) LimitPages(ctx context.Context, pages int) error {
-	_, err := db.w.ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", pages))
-	return err
+	return db.Exec(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", pages))
 }
 
 // MigrateWith applies further migrations, as a newer binary would.
@@ -45,5 +44,11 @@ func MakeForeign(ctx context.Context, path string) error {
 	}
 	defer pool.Close()
 	_, err = pool.ExecContext(ctx, "CREATE TABLE theirs (x); PRAGMA user_version = 1")
+	return err
+}
+
+// Exec changes the database behind the store's back.
+func (db *DB) Exec(ctx context.Context, query string) error {
+	_, err := db.w.ExecContext(ctx, query)
 	return err
 }

@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	_ "modernc.org/sqlite" // the driver named "sqlite"
 )
 
 // readers is how many connections read at once.
@@ -44,19 +42,37 @@ func (db *DB) openWriting(ctx context.Context) error {
 	return nil
 }
 
-// prepare sees to it that the file is a store of this binary's schema.
+// prepare sees to it that the file is a store of this binary's schema. What is
+// no store, or a newer one, is left as it is.
 func (db *DB) prepare(ctx context.Context) error {
 	steps, err := migrations()
 	if err != nil {
 		return err
 	}
+	version := 0
+	err = db.alone(ctx, url.Values{}, func(pool *sql.DB) (err error) {
+		version, err = schemaVersion(ctx, pool, len(steps))
+		return err
+	})
+	if err != nil || version == len(steps) {
+		return err
+	}
+	// A migration may rebuild tables that others refer to, so it runs without
+	// foreign keys, and checks them at the end.
+	log := url.Values{"_pragma": {logPages, "journal_mode(WAL)", "synchronous(NORMAL)"}}
+	return db.alone(ctx, log, func(pool *sql.DB) error { return migrate(ctx, pool, steps) })
+}
+
+// alone runs fn on a connection of its own, again while another process is in
+// the way.
+func (db *DB) alone(ctx context.Context, how url.Values, fn func(*sql.DB) error) error {
+	how.Set("mode", "rw")
+	how.Set("_txlock", "immediate")
+	how.Add("_pragma", shortWait)
 	return db.patiently(ctx, func() error {
-		// A migration may rebuild tables others refer to, so it runs without
-		// foreign keys on a connection of its own, and checks them at the end.
-		alone := db.pool(1, url.Values{"mode": {"rw"}, "_txlock": {"immediate"}, "_pragma": {
-			shortWait, logPages, "journal_mode(WAL)", "synchronous(NORMAL)"}})
-		err := migrate(ctx, alone, steps)
-		return errors.Join(err, alone.Close())
+		pool := db.pool(1, how)
+		err := fn(pool)
+		return errors.Join(err, pool.Close())
 	})
 }
 

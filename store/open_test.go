@@ -96,6 +96,7 @@ func TestOpenRefuses(t *testing.T) {
 				t.Parallel()
 				path := filepath.Join(t.TempDir(), "a.db")
 				c.make(t, path)
+				before, _ := os.ReadFile(path) // none of a directory
 				db, err := store.Open(t.Context(), store.Options{Path: path, ReadOnly: readOnly})
 				if err == nil {
 					db.Close()
@@ -103,6 +104,9 @@ func TestOpenRefuses(t *testing.T) {
 				}
 				if c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) || !strings.Contains(err.Error(), path) {
 					t.Errorf("read-only %v: got %v, want %q and the path", readOnly, err, c.text)
+				}
+				if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
+					t.Errorf("read-only %v: the refused file was changed", readOnly)
 				}
 			})
 		}

@@ -45,7 +45,8 @@ func (db *DB) SetRunStatus(ctx context.Context, runID string, owner Owner, statu
 	})
 }
 
-// FinishRun stores how a run and its agents ended. Trials that never ended are
+// FinishRun stores how a run and its agents ended; an agent the result does
+// not name ends as the run does. Trials that never ended are
 // cancelled, or interrupted in an interrupted run, whose queued ones stay
 // queued. A run that is finished already is ErrConflict.
 func (db *DB) FinishRun(ctx context.Context, runID string, owner Owner, result engine.Result) error {
@@ -64,6 +65,10 @@ func (db *DB) FinishRun(ctx context.Context, runID string, owner Owner, result e
 			return fmt.Errorf("%w: it is %s", ErrConflict, run.status)
 		}
 		if err := endTrials(ctx, tx, run.row, result.Status); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE run_agents SET status = ? WHERE run_id = ? AND status IN ('queued', 'running')", result.Status, run.row)
+		if err != nil {
 			return err
 		}
 		for _, a := range result.Agents {

@@ -107,8 +107,8 @@ var errEnded = fmt.Errorf("%w: the run has no such trial, or it has ended", ErrC
 // of its sequence numbers comes once, in order.
 func (b *batch) attemptOf(t *trialState, e event.Event) (*change, error) {
 	if e.Attempt != t.attempt {
-		if e.Attempt <= max(t.attempt, t.begun) {
-			return nil, fmt.Errorf("%w: attempt %d comes after attempt %d", ErrConflict, e.Attempt, max(t.attempt, t.begun))
+		if last := max(t.attempt, t.begun); e.Attempt != last+1 {
+			return nil, fmt.Errorf("%w: attempt %d comes after attempt %d", ErrConflict, e.Attempt, last)
 		}
 		if e.Attempt >= maxAttempts {
 			return nil, fmt.Errorf("%w: a trial has fewer than %d attempts", ErrConflict, maxAttempts)

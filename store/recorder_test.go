@@ -84,6 +84,10 @@ func TestEventsReadBackAsEmitted(t *testing.T) {
 		if diff := cmp.Diff(v.said, got, whole); diff != "" {
 			t.Fatalf("trial %d: emitted (-) and read (+) differ:\n%s", i, diff)
 		}
+		trial, err := db.Trial(t.Context(), "", plan.Trials[i].ID)
+		if want := v.said[len(v.said)-1].Payload; err != nil || string(trial.Result) != string(want) {
+			t.Errorf("trial %d: its result is not the payload of its last event, %v", i, err)
+		}
 	}
 	checkRunOrder(t, db, plan, voices)
 }
@@ -281,6 +285,7 @@ func TestRecorderRefuses(t *testing.T) {
 		{"another case", func(e *event.Event) { e.CaseKey = "other" }, false},
 		{"another repetition", func(e *event.Event) { e.Repetition = 2 }, false},
 		{"an attempt that does not follow", func(e *event.Event) { e.Attempt = 0 }, false},
+		{"an attempt left out", func(e *event.Event) { e.Attempt = 3 }, false},
 		{"an attempt beyond all", func(e *event.Event) { e.Attempt = 5000 }, false},
 		{"a trial fact without a trial", func(e *event.Event) { e.TrialID = "" }, false},
 		{"another schema", func(e *event.Event) { e.SchemaVersion = "1999" }, false},
@@ -358,6 +363,29 @@ func TestRecorderCloses(t *testing.T) {
 	}
 	if _, err := db.Recorder(t.Context(), plan.RunID, store.Owner{ID: "other"}); !errors.Is(err, store.ErrOwned) {
 		t.Errorf("another's recorder: got %v, want ErrOwned", err)
+	}
+}
+
+// Content that is not what was stored is an error, never somebody's evidence.
+func TestDamagedBlob(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]string{
+		"other bytes":          "UPDATE blobs SET data = zeroblob(64)",
+		"a lie about the size": "UPDATE blobs SET size = -1",
+		"another sum":          "UPDATE blobs SET sha256 = zeroblob(32) WHERE id = (SELECT max(id) FROM blobs)",
+	} {
+		db := fresh(t)
+		plan := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
+		r := record(t, db, plan)
+		v := speak(t, r, plan, plan.Trials[0])
+		v.begin()
+		v.emit(event.CallDone, `"`+noise(9000)+`"`)
+		must(t, r.Close())
+		must(t, db.Exec(t.Context(), damage))
+		err := db.Events(t.Context(), store.EventFilter{RunID: plan.RunID}, func(int64, event.Event) error { return nil })
+		if !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
+		}
 	}
 }
 

@@ -321,6 +321,8 @@ func TestTrialFilters(t *testing.T) {
 		{store.TrialFilter{RunAgentID: agent, CaseKey: "case-00003", Repetition: 1}, 0},
 		{store.TrialFilter{RunAgentID: agent, AllAttempts: true}, 600},
 		{store.TrialFilter{RunAgentID: agent, NoResults: true}, 700},
+		{store.TrialFilter{RunAgentID: agent, Statuses: []string{store.Failed, store.Queued}}, 700},
+		{store.TrialFilter{RunAgentID: agent, Statuses: []string{store.Failed}}, 0},
 	} {
 		if got := len(readTrials(t, db, c.filter)); got != c.want {
 			t.Errorf("%+v: got %d trials, want %d", c.filter, got, c.want)

@@ -24,9 +24,9 @@ type Options struct {
 	Now func() time.Time
 	// NewID makes the ids of packs, gates and deployments; nil makes UUIDv7.
 	NewID func() string
-	// ReadOnly opens for reading alone: nothing is created, migrated or
-	// repaired, and every writing call is ErrReadOnly. A store that does not
-	// exist yet reads as an empty one.
+	// ReadOnly opens for reading alone: the store is not created, migrated or
+	// repaired, and every writing call but MarkInterrupted is ErrReadOnly. A
+	// store that does not exist yet reads as an empty one.
 	ReadOnly bool
 	// Patience is how long a write waits for its turn when another process is
 	// writing; 0 is 10 seconds.

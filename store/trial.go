@@ -49,8 +49,9 @@ type TrialFilter struct {
 	RunAgentID  string // required
 	CaseKey     string
 	Repetition  int
-	AllAttempts bool // one Trial for each attempt, in order; none for trials without
-	NoResults   bool // without AllAttempts: leave Result and StartedAt out, which makes long lists cheap
+	Statuses    []string // of the trials, not of their attempts
+	AllAttempts bool     // one Trial for each attempt, in order; none for trials without
+	NoResults   bool     // without AllAttempts: leave Result and StartedAt out, which makes long lists cheap
 }
 
 // trialPage is how many trials are read at once: a reader that takes its time
@@ -65,10 +66,14 @@ func (db *DB) Trials(ctx context.Context, f TrialFilter, yield func(Trial) error
 	if err := one(db.r.QueryRowContext(ctx, "SELECT id FROM run_agents WHERE uid = ?", f.RunAgentID), &agent); err != nil {
 		return db.fail(doing, err)
 	}
+	statuses, err := json.Marshal(append([]string{}, f.Statuses...))
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
 	query := f.query()
 	var after trialRow
 	for {
-		page, err := db.trialPage(ctx, query, agent, f.CaseKey, f.Repetition, after.row, after.Attempt, trialPage)
+		page, err := db.trialPage(ctx, query, agent, f.CaseKey, f.Repetition, after.row, after.Attempt, trialPage, string(statuses))
 		if err != nil {
 			return db.fail(doing, err)
 		}
@@ -110,9 +115,10 @@ const (
 )
 
 // query takes run agent, case, repetition, the trial and the attempt of it to
-// go on after, and how many rows to read.
+// go on after, how many rows to read, and the statuses.
 func (f TrialFilter) query() string {
-	const where = `WHERE t.agent_id = ?1 AND (?2 = '' OR t.case_key = ?2) AND (?3 = 0 OR t.repetition = ?3) `
+	const where = `WHERE t.agent_id = ?1 AND (?2 = '' OR t.case_key = ?2) AND (?3 = 0 OR t.repetition = ?3)
+		AND (?7 = '[]' OR t.status IN (SELECT value FROM json_each(?7))) `
 	switch {
 	case f.AllAttempts:
 		return attemptColumns + where + "AND t.id >= ?4 AND (t.id > ?4 OR k.id > t.id * 1024 + ?5) ORDER BY t.id, k.id LIMIT ?6"

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Run is a run as `run list` and `run get` print it.
+// Run is a run as `run list` and `run get` print it. What only the plan knows
+// (sandbox, cases, repetitions, seed) is left out of lists.
 type Run struct {
 	RunID       string         `json:"run_id"`
 	Name        string         `json:"name"`
@@ -16,10 +17,10 @@ type Run struct {
 	Pack        Pack           `json:"pack"`
 	InputSet    string         `json:"input_set"`
 	Mode        string         `json:"execution_mode"`
-	Sandbox     string         `json:"sandbox"`
-	Cases       int            `json:"cases"`
-	Repetitions int            `json:"repetitions"`
-	Seed        int64          `json:"seed"`
+	Sandbox     string         `json:"sandbox,omitempty"`
+	Cases       int            `json:"cases,omitempty"`
+	Repetitions int            `json:"repetitions,omitempty"`
+	Seed        int64          `json:"seed,omitempty"`
 	Agents      List[RunAgent] `json:"agents"`
 	CreatedAt   time.Time      `json:"created_at"`
 	StartedAt   *time.Time     `json:"started_at"`

@@ -120,7 +120,7 @@ func (s *server) await(c *call, timeout time.Duration, d *done) {
 	case <-c.exec.p.exited:
 		return
 	case <-late:
-		d.TimedOut = true
+		d.TimedOut = !c.exec.p.ended()
 	case <-c.exec.full:
 		d.OutputCap = true
 	case <-c.killed:
@@ -135,9 +135,7 @@ func (s *server) await(c *call, timeout time.Duration, d *done) {
 // exited translates how the program ended. One that cannot die (the kernel
 // holds it) counts as killed.
 func (d *done) exited(p *process) {
-	select {
-	case <-p.exited:
-	default:
+	if !p.ended() {
 		d.Signal, d.Code = int(unix.SIGKILL), 128+int(unix.SIGKILL)
 		return
 	}
@@ -176,7 +174,7 @@ func (s *server) start(r *running, req execRequest) (*pipes, error) {
 	attr := &syscall.ProcAttr{Dir: dir, Env: env, Files: ps.child[:], Sys: &syscall.SysProcAttr{Setsid: true}}
 	r.p, err = s.reaper.start(path, argv, attr, func() {
 		r.began = ticks()
-		pids := s.family.pids()
+		pids, _ := s.family.pids()
 		r.before = make(map[int]bool, len(pids))
 		for _, pid := range pids {
 			r.before[pid] = true

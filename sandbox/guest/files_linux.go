@@ -24,7 +24,7 @@ func (s *server) read(c *call, req readRequest) done {
 		return done{Err: toWire(err)}
 	}
 	defer unix.Close(fd)
-	buf := make([]byte, min(req.Limit, maxChunk))
+	buf := make([]byte, min(max(req.Limit, 0), maxChunk))
 	sent := int64(0)
 	for sent < req.Limit && !c.cancelled() {
 		n, err := unix.Read(fd, buf[:min(req.Limit-sent, maxChunk)])

@@ -303,6 +303,8 @@ func TestDeadline(t *testing.T) {
 		"sessions of their own":     {"AGENT", "daemon", "stay"},
 		"a daemon, detached":        {"AGENT", "daemon", "detached", "stay"},
 		"a daemon without its mark": {"AGENT", "daemon", "detached", "bare", "stay"},
+		"no first thread":           {"AGENT", "headless"},
+		"a daemon without that":     {"AGENT", "daemon", "detached", "bare", "headless", "stay"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -324,14 +326,14 @@ func TestDeadline(t *testing.T) {
 // descendants lists the living processes below pid.
 func descendants(t *testing.T, pid int) []string {
 	t.Helper()
-	out, err := exec.Command("ps", "-eo", "pid=,ppid=,stat=,args=").Output()
+	out, err := exec.Command("ps", "-eo", "pid=,ppid=,nlwp=,stat=,args=").Output()
 	if err != nil {
 		t.Skipf("ps: %v", err)
 	}
 	parent, line := map[string]string{}, map[string]string{}
 	for l := range strings.Lines(string(out)) {
 		f := strings.Fields(l)
-		if !strings.HasPrefix(f[2], "Z") {
+		if !strings.HasPrefix(f[3], "Z") || f[2] != "1" {
 			parent[f[0]], line[f[0]] = f[1], l
 		}
 	}

@@ -7,8 +7,11 @@ import (
 )
 
 const (
-	// killPatience bounds the wait for killed processes to be gone.
+	// killPatience bounds the wait for a killed command to be gone, with room to
+	// report within the host's own patience.
 	killPatience = 1500 * time.Millisecond
+	// quiescePatience is the same for a whole box.
+	quiescePatience = 8 * time.Second
 	// killRounds is how often a growing command is hunted process by process
 	// before everything in the box is killed at once.
 	killRounds = 5
@@ -22,8 +25,12 @@ func (s *server) end(r *running) {
 	alone := s.alone(r)
 	seen := map[int]uint64{}
 	for range killRounds {
+		living, err := s.family.living()
+		if err != nil {
+			break // what cannot be seen is killed with all the rest
+		}
 		fresh := 0
-		for _, p := range s.family.living() {
+		for _, p := range living {
 			if seen[p.pid] == p.start && p.start != 0 || !r.owns(p, alone) {
 				continue
 			}

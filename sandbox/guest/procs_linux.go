@@ -13,10 +13,13 @@ import (
 type proc struct {
 	pid, ppid, group, session int
 	state                     byte
+	threads                   int
 	start                     uint64 // in ticks since boot; with pid it names a process for good
 }
 
-func (p proc) dead() bool { return p.state == 'Z' || p.state == 'X' }
+// dead tells whether nothing of the process runs any more. One whose first
+// thread has ended looks like a zombie while the others go on.
+func (p proc) dead() bool { return (p.state == 'Z' || p.state == 'X') && p.threads <= 1 }
 
 // family is every process the guest answers for: as the first process of a box
 // all of them, elsewhere (in tests, as a child of the test) its descendants.
@@ -32,13 +35,13 @@ func newFamily() family {
 
 // pids lists the processes in the namespace but the guest. Elsewhere than in a
 // box that is more than the family.
-func (f family) pids() []int {
+func (f family) pids() ([]int, error) {
 	d, err := os.Open("/proc")
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer d.Close()
-	names, _ := d.Readdirnames(-1)
+	names, err := d.Readdirnames(-1)
 	pids := make([]int, 0, 16)
 	for _, n := range names {
 		if n[0] < '1' || n[0] > '9' {
@@ -48,13 +51,17 @@ func (f family) pids() []int {
 			pids = append(pids, pid)
 		}
 	}
-	return pids
+	return pids, err
 }
 
 // living lists the processes of the family that still run.
-func (f family) living() []proc {
+func (f family) living() ([]proc, error) {
+	pids, err := f.pids()
+	if err != nil {
+		return nil, err
+	}
 	all := make([]proc, 0, 16)
-	for _, pid := range f.pids() {
+	for _, pid := range pids {
 		if p, ok := readProc(pid); ok {
 			all = append(all, p)
 		}
@@ -68,7 +75,7 @@ func (f family) living() []proc {
 			alive = append(alive, p)
 		}
 	}
-	return alive
+	return alive, nil
 }
 
 func (f family) descendants(all []proc) []proc {
@@ -99,9 +106,12 @@ func (f family) killAll(patience time.Duration) int {
 		if f.init {
 			_ = unix.Kill(-1, unix.SIGKILL)
 		}
-		left := f.living()
-		if len(left) == 0 || time.Now().After(deadline) {
-			return len(left)
+		left, err := f.living()
+		if err == nil && len(left) == 0 {
+			return 0
+		}
+		if time.Now().After(deadline) {
+			return max(len(left), 1)
 		}
 		if !f.init {
 			for _, p := range left {
@@ -131,6 +141,7 @@ func readProc(pid int) (proc, bool) {
 	p.ppid, _ = strconv.Atoi(string(f[1]))
 	p.group, _ = strconv.Atoi(string(f[2]))
 	p.session, _ = strconv.Atoi(string(f[3]))
+	p.threads, _ = strconv.Atoi(string(f[17]))
 	p.start, _ = strconv.ParseUint(string(f[19]), 10, 64)
 	return p, true
 }

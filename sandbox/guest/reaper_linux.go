@@ -30,6 +30,15 @@ type process struct {
 	exited chan struct{}
 }
 
+func (p *process) ended() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
 func newReaper() *reaper {
 	r := &reaper{procs: map[int]*process{}, chld: make(chan os.Signal, 1)}
 	signal.Notify(r.chld, syscall.SIGCHLD)

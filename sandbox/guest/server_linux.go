@@ -187,7 +187,7 @@ func (s *server) data(f frame) error {
 
 // quiesce ends every process of the box, and with them every command.
 func (s *server) quiesce(c *call) {
-	left := s.family.killAll(killPatience)
+	left := s.family.killAll(quiescePatience)
 	s.finish(c, done{Left: left})
 }
 

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,6 +19,13 @@ func misbehave(what string, args []string) int {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 		fmt.Println("ready")
 		time.Sleep(time.Hour)
+	case "headless": // its first thread ends, and it looks like a zombie
+		runtime.LockOSThread()
+		if syscall.Gettid() != os.Getpid() {
+			return 1
+		}
+		go time.Sleep(time.Hour)
+		_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
 	case "daemon": // a child in a session of its own, with or without its environment
 		return daemon(args)
 	case "bomb": // forks for ever; with "setsid" into sessions of their own
@@ -62,6 +70,7 @@ func fork(attr *syscall.ProcAttr, args ...string) (int, error) {
 
 func daemon(args []string) int {
 	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}}
+	program := "ignore"
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -73,11 +82,13 @@ func daemon(args []string) int {
 			attr.Env = nil
 		case "detached":
 			attr.Files = []uintptr{null.Fd(), null.Fd(), null.Fd()}
+		case "headless":
+			program = "headless"
 		case "stay":
 			defer time.Sleep(time.Hour)
 		}
 	}
-	pid, err := fork(attr, "ignore")
+	pid, err := fork(attr, program)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
