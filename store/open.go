@@ -16,9 +16,12 @@ const readers = 4
 
 // Pragmas travel in the DSN, so that every pooled connection has them.
 const (
-	// shortWait is how long SQLite itself waits for a lock, in milliseconds;
-	// patiently does the rest.
+	// shortWait is how long SQLite itself waits for a lock before it writes, in
+	// milliseconds; patiently does the rest.
 	shortWait = "busy_timeout(20)"
+	// readWait is for readers. They meet a lock only while the log is being
+	// recovered or removed.
+	readWait = "busy_timeout(10000)"
 	// logPages is how large the write-ahead log grows before it is folded
 	// into the file: 16 MiB, a quarter of the fsyncs of SQLite's default.
 	logPages = "wal_autocheckpoint(4000)"
@@ -34,8 +37,13 @@ func (db *DB) openWriting(ctx context.Context) error {
 		shortWait, logPages, logBytes, "journal_mode(WAL)", "synchronous(NORMAL)",
 		"foreign_keys(1)", "cache_size(-8000)", "temp_store(MEMORY)"}})
 	db.r = db.pool(readers, url.Values{"mode": {"ro"}, "_pragma": {
-		shortWait, "query_only(1)", "cache_size(-4000)", "temp_store(MEMORY)"}})
-	if err := db.prepare(ctx); err != nil {
+		readWait, "query_only(1)", "cache_size(-4000)", "temp_store(MEMORY)"}})
+	err := db.prepare(ctx)
+	if err == nil {
+		// The writer connects now, so that it is there to fold the log at the end.
+		err = db.patiently(ctx, func() error { return db.w.PingContext(ctx) })
+	}
+	if err != nil {
 		_ = db.Close() // nothing was written through it
 		return db.fail(doing, explain(db.path, err))
 	}
@@ -96,7 +104,7 @@ func (db *DB) openReading(ctx context.Context) error {
 }
 
 // mergedOnly says whether the file alone holds everything, so that it may be
-// read without the log beside it.
+// read without the log beside it. Whoever writes keeps a log, so nobody does.
 func (db *DB) mergedOnly() error {
 	if size, err := fileSize(db.path + "-wal"); err != nil || size == 0 {
 		return err
@@ -105,14 +113,11 @@ func (db *DB) mergedOnly() error {
 }
 
 func (db *DB) openFile(ctx context.Context, how url.Values) error {
-	how.Set("_pragma", shortWait)
-	how.Add("_pragma", "query_only(1)")
-	how.Add("_pragma", "cache_size(-4000)")
-	how.Add("_pragma", "temp_store(MEMORY)")
+	how["_pragma"] = []string{readWait, "query_only(1)", "cache_size(-4000)", "temp_store(MEMORY)"}
 	db.r = db.pool(readers, how)
 	steps, err := migrations()
 	if err == nil {
-		err = db.patiently(ctx, func() error { return current(ctx, db.r, len(steps)) })
+		err = current(ctx, db.r, len(steps))
 	}
 	if err != nil {
 		_ = db.r.Close() // nothing was read through it

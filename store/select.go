@@ -13,7 +13,7 @@ import (
 // minTail is how many digits of an id's end name it.
 const minTail = 6
 
-// shortID is how candidates are told apart by people.
+// shortDigits is how much of an id's end people are shown.
 const shortDigits = 8
 
 // The words that select a run by what it is.

@@ -1,10 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -87,14 +87,9 @@ func (db *DB) Close() error {
 	// fold the log.
 	err := db.r.Close()
 	if db.w != nil {
-		if werr := db.w.Close(); err == nil {
-			err = werr
-		}
+		err = errors.Join(err, db.w.Close())
 	}
-	if err != nil {
-		return db.fail("close store", err)
-	}
-	return nil
+	return db.fail("close store", err)
 }
 
 // write runs fn in one transaction that holds the right to write from its
@@ -191,8 +186,5 @@ func each(rows *sql.Rows, err error, scan func(*sql.Rows) error) error {
 			return err
 		}
 	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("read rows: %w", err)
-	}
-	return rows.Close()
+	return cmp.Or(rows.Err(), rows.Close())
 }

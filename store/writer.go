@@ -69,7 +69,7 @@ func (w *writer) open(ctx context.Context, db *DB, runID string, owner Owner) er
 	if w.kinds, err = db.kinds(ctx); err != nil {
 		return err
 	}
-	return w.prepare(ctx)
+	return db.patiently(ctx, func() error { return w.prepare(ctx) })
 }
 
 func (w *writer) loadAgents(ctx context.Context) error {

@@ -169,6 +169,19 @@ func TestBoxThatDies(t *testing.T) {
 			},
 			kind: sandbox.Lost, detail: "killed through the engine",
 		},
+		"of a guest that does not answer": {
+			die: func(t *testing.T, b sandbox.Session) error {
+				if err := raw(t).ContainerPause(t.Context(), b.ID()); err != nil {
+					t.Fatal(err)
+				}
+				r, err := b.Exec(t.Context(), sandbox.Command{Argv: []string{"/bin/sh", "-c", ":"}, Timeout: 100 * time.Millisecond})
+				if !r.TimedOut {
+					t.Errorf("got %+v, want timed out", r)
+				}
+				return err
+			},
+			kind: sandbox.Lost, detail: "still ran",
+		},
 		"removed": {
 			die: func(t *testing.T, b sandbox.Session) error {
 				if err := raw(t).ContainerRemove(t.Context(), b.ID(), container.RemoveOptions{Force: true}); err != nil {

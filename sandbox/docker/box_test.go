@@ -263,6 +263,21 @@ func owned(t testing.TB, o docker.Options) []string {
 	return names
 }
 
+func TestOutputIsCutBetweenCharacters(t *testing.T) {
+	t.Parallel()
+	b := box(t, open(t, options(t)), sandbox.Spec{})
+	c := sh(`printf 'äöüßäöüß'`)
+	c.HeadBytes, c.TailBytes = 3, 3
+	if r := run(t, b, c); r.Stdout.Text != "ä\n[... 12 bytes dropped ...]\nß" || r.Stdout.Bytes != 16 || !r.Stdout.Truncated {
+		t.Errorf("got %+v", r.Stdout)
+	}
+}
+
+func TestMoreProcessorsThanThereAre(t *testing.T) {
+	t.Parallel()
+	wantFine(t, box(t, open(t, options(t)), sandbox.Spec{Limits: sandbox.Limits{NanoCPUs: 1000e9}}))
+}
+
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	p := open(t, options(t))

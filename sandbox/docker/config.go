@@ -58,6 +58,9 @@ func (p *Provider) plan(spec sandbox.Spec, img image, g guestFile) (plan, error)
 	if err != nil {
 		return plan{}, err
 	}
+	if p.engine.CPUs > 0 { // engines refuse a limit beyond what they have
+		limits.NanoCPUs = min(limits.NanoCPUs, int64(p.engine.CPUs)*1e9)
+	}
 	for k, v := range spec.Env {
 		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(v, "\x00") {
 			return plan{}, fmt.Errorf("environment variable %q: a name holds no '=' and neither part a NUL byte", k)

@@ -6,15 +6,19 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/client"
 
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/docker"
@@ -32,7 +36,28 @@ func TestMain(m *testing.M) {
 		dialStdio(path)
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	removeAgent()
+	os.Exit(code)
+}
+
+// removeAgent removes the volume of this process's guest. The engine keeps it
+// when another process uses the same.
+func removeAgent() {
+	e, err := engine()
+	if err != nil || !agentUsed.Load() {
+		return
+	}
+	b, err := agent()
+	if err != nil {
+		return
+	}
+	c, err := client.NewClientWithOpts(client.WithHost(e.Host), client.WithAPIVersionNegotiation())
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	_ = c.VolumeRemove(context.Background(), volumeName(b, e.Arch), false)
 }
 
 // own opens a box, starts what was asked for in it, says the container's name
@@ -54,6 +79,9 @@ func own(what string) {
 	if err != nil {
 		fail(err)
 	}
+	if what == "churn" {
+		churn(ctx, p)
+	}
 	lifetime := 5 * time.Minute
 	if what == "stopped" {
 		lifetime = 3 * time.Second
@@ -72,9 +100,97 @@ func own(what string) {
 	time.Sleep(time.Hour)
 }
 
-func TestDeathOfTheOwnerRemovesTheContainer(t *testing.T) {
-	t.Parallel()
+// churn opens and closes boxes until it is killed.
+func churn(ctx context.Context, p *docker.Provider) {
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				if b, err := p.Open(ctx, sandbox.Spec{Lifetime: time.Minute}); err == nil {
+					_, _ = b.Exec(ctx, sh("echo hi"))
+					_ = b.Close(ctx)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestDeathAtAnyMoment kills an owner that opens and closes boxes, and wants
+// what one reaping leaves to be nothing.
+func TestDeathAtAnyMoment(t *testing.T) {
+	if os.Getenv("AGENTCLASH_SLOW") != "1" {
+		t.Skip("AGENTCLASH_SLOW is not 1")
+	}
 	o := options(t)
+	file := guestOnDisk(t)
+	o.Owner += "/killed"
+	me := o
+	me.Owner, me.Alive = "survivor", func(owner string) bool { return owner != o.Owner }
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range 20 {
+		cmd := ownerProcess(file, "churn", o.Owner)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(100+random.IntN(2000)) * time.Millisecond)
+		_, _ = cmd.Process.Kill(), cmd.Wait()
+		// What the engine was doing for it, it may do still.
+		await(t, fmt.Sprintf("nothing is left of the owner killed as number %d", i), func() bool {
+			if _, err := docker.Reap(t.Context(), me); err != nil {
+				t.Logf("reap: %v", err)
+			}
+			return len(owned(t, o)) == 0
+		})
+	}
+}
+
+func TestManyBoxesAtOnce(t *testing.T) {
+	if os.Getenv("AGENTCLASH_SLOW") != "1" {
+		t.Skip("AGENTCLASH_SLOW is not 1")
+	}
+	o := options(t)
+	p := open(t, o)
+	var wg sync.WaitGroup
+	for i := range 200 {
+		wg.Go(func() {
+			b, err := p.Open(t.Context(), sandbox.Spec{Lifetime: 10 * time.Minute, Limits: sandbox.Limits{MemoryBytes: 64 << 20, PIDs: 32}})
+			if err != nil {
+				t.Errorf("box %d: %v", i, err)
+				return
+			}
+			if r, err := b.Exec(t.Context(), sh(fmt.Sprintf("echo %d > f; while read -r l; do echo $l; done < f", i))); err != nil || r.Stdout.Text != fmt.Sprintln(i) {
+				t.Errorf("box %d: got %+v, %v", i, r, err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(owned(t, o)); n != 200 {
+		t.Errorf("got %d containers, want 200 at once", n)
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left := owned(t, o); len(left) > 0 {
+		t.Errorf("left over: %v", left)
+	}
+}
+
+func TestManyCallsInOneBox(t *testing.T) {
+	if os.Getenv("AGENTCLASH_SLOW") != "1" {
+		t.Skip("AGENTCLASH_SLOW is not 1")
+	}
+	b := box(t, open(t, options(t)), sandbox.Spec{Lifetime: time.Hour, Limits: sandbox.Limits{MemoryBytes: 64 << 20}})
+	for i := range 10_000 {
+		if r := run(t, b, sandbox.Command{Argv: []string{"echo", strconv.Itoa(i)}, Timeout: time.Minute}); r.Stdout.Text != fmt.Sprintln(i) {
+			t.Fatalf("call %d: got %+v", i, r)
+		}
+	}
+}
+
+// guestOnDisk is a file with the guest, for another process to read.
+func guestOnDisk(t *testing.T) string {
+	t.Helper()
 	guest, err := agent()
 	if err != nil {
 		t.Fatal(err)
@@ -83,6 +199,20 @@ func TestDeathOfTheOwnerRemovesTheContainer(t *testing.T) {
 	if err := os.WriteFile(file, guest, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return file
+}
+
+// ownerProcess is the test binary as an owner.
+func ownerProcess(guest, what, owner string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), ownerEnv+"="+what, "AGENTCLASH_TEST_GUEST="+guest, "AGENTCLASH_TEST_OWNER_NAME="+owner)
+	return cmd
+}
+
+func TestDeathOfTheOwnerRemovesTheContainer(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	file := guestOnDisk(t)
 	for what, signal := range map[string]syscall.Signal{
 		"idle":            syscall.SIGKILL,
 		"run ignore":      syscall.SIGKILL,
@@ -93,8 +223,7 @@ func TestDeathOfTheOwnerRemovesTheContainer(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), ownerEnv+"="+what, "AGENTCLASH_TEST_GUEST="+file, "AGENTCLASH_TEST_OWNER_NAME="+o.Owner)
+			cmd := ownerProcess(file, what, o.Owner)
 			out, err := cmd.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)

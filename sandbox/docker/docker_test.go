@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,9 @@ var agent = sync.OnceValues(func() ([]byte, error) {
 	}
 	return os.ReadFile(bin)
 })
+
+// agentUsed tells whether an engine may have got the guest.
+var agentUsed atomic.Bool
 
 // engine tells once whether an engine answers.
 var engine = sync.OnceValues(func() (docker.Engine, error) {
@@ -61,7 +65,10 @@ func options(t testing.TB) docker.Options {
 	needEngine(t)
 	return docker.Options{
 		Getenv: os.Getenv, Image: docker.BuiltinImage,
-		Guest: func(string) ([]byte, error) { return agent() },
+		Guest: func(string) ([]byte, error) {
+			agentUsed.Store(true)
+			return agent()
+		},
 		Owner: fmt.Sprintf("test/%d/%s", os.Getpid(), t.Name()), HostID: testHost,
 		Alive: func(string) bool { return true },
 	}

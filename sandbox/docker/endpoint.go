@@ -39,7 +39,7 @@ func (o Options) endpoints() ([]endpoint, error) {
 		config = filepath.Join(home, ".docker")
 	}
 	if o.Host != "" {
-		return one(named(o.Host, "the --docker-host flag", env, config))
+		return one(named(o.Host, "the address given", env, config))
 	}
 	if h := env("DOCKER_HOST"); h != "" {
 		return one(named(h, "DOCKER_HOST", env, config))

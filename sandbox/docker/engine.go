@@ -172,9 +172,9 @@ func (o Options) newClient(e endpoint, d *dialer) (*client.Client, error) {
 	d.dial = transport.DialContext
 	if e.tls != nil {
 		// Told of TLS, the library would dial upgrades by itself.
-		d.dial, transport.Proxy = (&tls.Dialer{Config: e.tls}).DialContext, nil
+		d.dial = (&tls.Dialer{Config: e.tls}).DialContext
 	}
-	transport.DialContext = d.DialContext
+	transport.DialContext, transport.Proxy = d.DialContext, nil
 	return c, nil
 }
 

@@ -32,8 +32,12 @@ func read(t testing.TB, name string) []byte {
 // volumeOf is the name of the volume a guest is kept in.
 func volumeOf(t testing.TB, guest []byte) string {
 	t.Helper()
+	return volumeName(guest, needEngine(t).Arch)
+}
+
+func volumeName(guest []byte, arch string) string {
 	sum := sha256.Sum256(guest)
-	return "agentclash-guest-" + hex.EncodeToString(sum[:6]) + "-" + needEngine(t).Arch
+	return "agentclash-guest-" + hex.EncodeToString(sum[:6]) + "-" + arch
 }
 
 // removeGuest removes a guest's volume when the test, and its boxes, are done.

@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,7 +42,7 @@ type Provider struct {
 	mu     sync.Mutex
 	boxes  map[*Session]bool
 	closed bool
-	left   []error // removals that failed
+	left   map[string]bool // containers whose removal failed
 }
 
 var _ sandbox.Provider = (*Provider)(nil)
@@ -61,7 +63,7 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 		o: o, cli: cli, engine: e, tag: rand.Text()[:8],
 		life:      make(chan struct{}, 2*max(e.CPUs, 1)),
 		imageTurn: make(chan struct{}, 1), proof: make(chan struct{}, 1),
-		boxes: map[*Session]bool{},
+		boxes: map[*Session]bool{}, left: map[string]bool{},
 	}, nil
 }
 
@@ -213,14 +215,12 @@ func (p *Provider) turn(ctx context.Context) (done func(), err error) {
 }
 
 // Close ends every box and waits until their containers are gone, for as long
-// as ctx lasts. It may be called twice.
+// as ctx lasts. It may be called twice. Containers it could not see to are its
+// error; they end by themselves, and Reap finds what does not.
 func (p *Provider) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
-	var open []*Session
-	for s := range p.boxes {
-		open = append(open, s)
-	}
+	open := slices.Collect(maps.Keys(p.boxes))
 	p.mu.Unlock()
 	for _, s := range open {
 		s.end(ctx)
@@ -237,7 +237,15 @@ func (p *Provider) Close(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return errors.Join(errors.Join(p.left...), p.cli.Close())
+	var failed []error
+	for id := range p.left { // what did not work then may work now
+		if err := remove(ctx, p.cli, id); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		delete(p.left, id)
+	}
+	return errors.Join(errors.Join(failed...), p.cli.Close())
 }
 
 // engineError is an error of the engine as a BoxError, unless it is only that
@@ -267,15 +275,16 @@ func (p *Provider) name(b plan) string {
 	return fmt.Sprintf("agentclash-%s-%s-%d", cmp.Or(run, "box"), strings.ToLower(p.tag), p.seq.Add(1))
 }
 
-// aside runs a removal that nobody waits for but Close. It outlives ctx.
-func (p *Provider) aside(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) {
+// aside runs the removal of a container that nobody waits for but Close. It
+// outlives ctx.
+func (p *Provider) aside(ctx context.Context, limit time.Duration, id string, remove func(ctx context.Context) error) {
 	p.background.Go(func() {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), limit)
 		defer stop()
-		if err := f(ctx); err != nil {
+		if remove(ctx) != nil {
 			p.mu.Lock()
-			p.left = append(p.left, err)
-			p.mu.Unlock()
+			defer p.mu.Unlock()
+			p.left[id] = true
 		}
 	})
 }

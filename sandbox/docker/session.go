@@ -194,18 +194,23 @@ func (s *Session) release(ctx context.Context) {
 // that takes too long.
 func (s *Session) bury(ctx context.Context) {
 	p := s.p
-	p.aside(ctx, createTime+removeGrace, func(ctx context.Context) error {
+	p.aside(ctx, createTime+removeGrace, s.id, func(ctx context.Context) error {
 		done, err := p.turn(ctx)
 		if err != nil {
 			return err
 		}
 		defer done()
+		if err := s.client.Err(); errors.Is(err, guest.ErrStuck) || errors.Is(err, guest.ErrTampered) {
+			return remove(ctx, p.cli, s.id) // who does not listen does not go either
+		}
 		within, stop := context.WithTimeout(ctx, removeGrace)
 		defer stop()
 		gone, failed := p.cli.ContainerWait(within, s.id, container.WaitConditionRemoved)
 		select {
-		case <-gone:
-			return nil
+		case end := <-gone:
+			if end.Error == nil {
+				return nil
+			}
 		case err := <-failed:
 			if cerrdefs.IsNotFound(err) {
 				return nil

@@ -125,17 +125,17 @@ func (p *Provider) create(ctx context.Context, b plan) (id string, warnings []st
 		err      error
 	}
 	answer := make(chan created, 1)
-	detached := context.WithoutCancel(ctx)
+	detached, name := context.WithoutCancel(ctx), p.name(b)
 	p.background.Go(func() {
 		var c created
-		c.id, c.warnings, c.err = p.createNamed(detached, b, p.name(b))
+		c.id, c.warnings, c.err = p.createNamed(detached, b, name)
 		answer <- c
 	})
 	select {
 	case c := <-answer:
 		return c.id, c.warnings, c.err
 	case <-ctx.Done():
-		p.aside(ctx, 3*createTime, func(ctx context.Context) error {
+		p.aside(ctx, 3*createTime, name, func(ctx context.Context) error {
 			if c := <-answer; c.err == nil {
 				return remove(ctx, p.cli, c.id)
 			}
@@ -202,11 +202,11 @@ func (p *Provider) forgetImage(ctx context.Context) {
 
 // discard removes a container that is not wanted, in the background.
 func (p *Provider) discard(ctx context.Context, id string) {
-	p.aside(ctx, createTime, func(ctx context.Context) error { return remove(ctx, p.cli, id) })
+	p.aside(ctx, createTime, id, func(ctx context.Context) error { return remove(ctx, p.cli, id) })
 }
 
 func (p *Provider) discardAfter(ctx context.Context, id string, settled <-chan struct{}) {
-	p.aside(ctx, startTime+createTime, func(ctx context.Context) error {
+	p.aside(ctx, startTime+createTime, id, func(ctx context.Context) error {
 		<-settled
 		return remove(ctx, p.cli, id)
 	})

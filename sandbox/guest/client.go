@@ -54,6 +54,10 @@ func orDefault(d, def time.Duration) time.Duration {
 	return def
 }
 
+// maxAnswer bounds the JSON a guest answers with: it is a handful of numbers and
+// an error's text.
+const maxAnswer = 64 << 10
+
 // inFlight is how many calls a client makes at once; others wait their turn.
 const inFlight = 32
 
@@ -92,6 +96,13 @@ type pending struct {
 type sink struct {
 	data []byte
 	max  int64
+}
+
+func decodeAnswer(payload []byte, v any) error {
+	if len(payload) > maxAnswer {
+		return fmt.Errorf("an answer of %d bytes", len(payload))
+	}
+	return decode(payload, v)
 }
 
 // take doubles the buffer where append would grow it by less: what comes here is
@@ -143,7 +154,7 @@ func (c *Client) greet() (Facts, error) {
 	if f.kind != kindFacts || f.id != 0 {
 		return Facts{}, fmt.Errorf("%w: its first frame is of kind %d", ErrTampered, f.kind)
 	}
-	if err := decode(f.payload, &facts); err != nil {
+	if err := decodeAnswer(f.payload, &facts); err != nil {
 		return Facts{}, fmt.Errorf("%w: its greeting: %w", ErrTampered, err)
 	}
 	if facts.Version != Version {
@@ -230,7 +241,7 @@ func (c *Client) dispatch(f frame) error {
 		return nil // of a call that was given up
 	}
 	if f.kind == kindDone {
-		if err := decode(f.payload, &p.end); err != nil {
+		if err := decodeAnswer(f.payload, &p.end); err != nil {
 			return fmt.Errorf("the end of a call: %w", err)
 		}
 		close(p.finished)

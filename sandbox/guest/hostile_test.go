@@ -83,6 +83,7 @@ func TestClientRefusesWhatNoGuestSays(t *testing.T) {
 		"bulk nobody asked for":    func(_ byte, id uint32) []byte { return frame(bulk, id, "x") },
 		"an end that is no JSON":   func(_ byte, id uint32) []byte { return frame(end, id, "{") },
 		"an end of unknown fields": func(_ byte, id uint32) []byte { return frame(end, id, `{"code":0,"verdict":"passed"}`) },
+		"an end without end":       func(_ byte, id uint32) []byte { return frame(end, id, `{`+strings.Repeat(" ", 100_000)+`}`) },
 		"an end with a tail":       func(_ byte, id uint32) []byte { return frame(end, id, `{} {}`) },
 		"an endless frame":         func(_ byte, _ uint32) []byte { return []byte{0xff, 0xff, 0xff, 0xff, stdout, 0, 0, 0, 1} },
 		"a second greeting":        func(_ byte, id uint32) []byte { return frame(facts, id, factsJSON) },

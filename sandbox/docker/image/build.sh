@@ -85,6 +85,7 @@ chroot "$root" python3 -m compileall -q /usr/lib/python3 /usr/lib/python3.* >/de
 chroot "$root" python3 -c 'import unittest, json, sqlite3, ssl, venv' >/dev/null ||
 	die "the tree's python3 is not whole" "$instead"
 
+old=$("$DOCKER" image inspect --format '{{.Id}}' "$IMAGE" 2>/dev/null || true)
 tar -C "$root" --numeric-owner --one-file-system -cf "$work/root.tar" . || die "the tree could not be packed"
 id=$("$DOCKER" import \
 	--change 'CMD ["python3"]' \
@@ -92,4 +93,5 @@ id=$("$DOCKER" import \
 	--change 'WORKDIR /workspace' \
 	--change "LABEL dev.agentclash.image=sandbox dev.agentclash.suite=$SUITE" \
 	"$work/root.tar" "$IMAGE") || die "the engine did not take the tree"
+[ -z "$old" ] || "$DOCKER" image rm "$old" >/dev/null 2>&1 || true # unless something uses it
 say "made $IMAGE ($id)"
