@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -130,7 +131,7 @@ func (e engineAPI) container() error {
 	}
 	remove := "/containers/" + made.ID + "?force=1"
 	if err := e.call(http.MethodPost, "/containers/"+made.ID+"/start", nil, nil); err != nil {
-		return fmt.Errorf("%w; %v", err, e.call(http.MethodDelete, remove, nil, nil))
+		return errors.Join(err, e.call(http.MethodDelete, remove, nil, nil))
 	}
 	exec := map[string]any{"Cmd": []string{"/bin/true"}, "AttachStdout": true}
 	if err := e.call(http.MethodPost, "/containers/"+made.ID+"/exec", exec, &run); err != nil {

@@ -123,6 +123,9 @@ func (b *batch) finish(ctx context.Context) error {
 			return fmt.Errorf("attempt %d of trial %q: %w", c.number, c.trial.id, err)
 		}
 	}
+	if err := b.stmts.attempts.flush(ctx); err != nil {
+		return err
+	}
 	for _, p := range b.placed {
 		if err := b.writeEvent(ctx, p); err != nil {
 			return fmt.Errorf("event %d: %w", p.row, err)

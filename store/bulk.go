@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// bulkRows is how many rows one INSERT carries. Ten make a row a fifth cheaper
-// than one by one; more than that gains nothing.
+// bulkRows is how many rows one INSERT carries at most. Ten make a row a fifth
+// cheaper than one by one; more than that gains nothing.
 const bulkRows = 10
 
 // preparer is a pool or a transaction.
@@ -17,30 +17,29 @@ type preparer interface {
 
 // bulk inserts rows of one shape, several to a statement.
 type bulk struct {
-	full, single *sql.Stmt
-	columns      int
-	args         []any
+	stmts   [bulkRows]*sql.Stmt // for one row, two, ...
+	tx      *sql.Tx             // nil: the statements are used as they are
+	columns int
+	args    []any
 }
 
-func newBulk(ctx context.Context, p preparer, table string, columns ...string) (*bulk, error) {
+func newBulk(ctx context.Context, p preparer, table string, columns ...string) (b *bulk, err error) {
+	b = &bulk{columns: len(columns)}
 	row := "(?" + strings.Repeat(",?", len(columns)-1) + ")"
-	head := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES " + row
-	single, err := p.PrepareContext(ctx, head)
-	if err != nil {
-		return nil, err
+	query := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES " + row
+	for i := range b.stmts {
+		if b.stmts[i], err = p.PrepareContext(ctx, query); err != nil {
+			b.close()
+			return nil, err
+		}
+		query += "," + row
 	}
-	full, err := p.PrepareContext(ctx, head+strings.Repeat(","+row, bulkRows-1))
-	if err != nil {
-		_ = single.Close() // the first error is the one to tell
-		return nil, err
-	}
-	return &bulk{full: full, single: single, columns: len(columns)}, nil
+	return b, nil
 }
 
 // in is the same bulk within a transaction on the connection it was made for.
-func (b *bulk) in(ctx context.Context, tx *sql.Tx) *bulk {
-	return &bulk{full: tx.StmtContext(ctx, b.full), single: tx.StmtContext(ctx, b.single),
-		columns: b.columns, args: b.args[:0]}
+func (b *bulk) in(tx *sql.Tx) *bulk {
+	return &bulk{stmts: b.stmts, tx: tx, columns: b.columns, args: make([]any, 0, bulkRows*b.columns)}
 }
 
 // add takes a row, which is in the table after flush at the latest.
@@ -49,22 +48,28 @@ func (b *bulk) add(ctx context.Context, values ...any) error {
 	if len(b.args) < bulkRows*b.columns {
 		return nil
 	}
-	_, err := b.full.ExecContext(ctx, b.args...)
+	return b.flush(ctx)
+}
+
+// flush inserts the rows that were added and are not in the table yet.
+func (b *bulk) flush(ctx context.Context) error {
+	n := len(b.args) / b.columns
+	if n == 0 {
+		return nil
+	}
+	stmt := b.stmts[n-1]
+	if b.tx != nil {
+		stmt = b.tx.StmtContext(ctx, stmt)
+	}
+	_, err := stmt.ExecContext(ctx, b.args...)
 	b.args = b.args[:0]
 	return err
 }
 
-func (b *bulk) flush(ctx context.Context) error {
-	for i := 0; i < len(b.args); i += b.columns {
-		if _, err := b.single.ExecContext(ctx, b.args[i:i+b.columns]...); err != nil {
-			return err
+func (b *bulk) close() {
+	for _, s := range b.stmts {
+		if s != nil {
+			_ = s.Close() // closing a statement loses nothing
 		}
 	}
-	b.args = b.args[:0]
-	return nil
-}
-
-func (b *bulk) close() {
-	_ = b.full.Close() // closing a statement loses nothing
-	_ = b.single.Close()
 }

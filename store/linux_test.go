@@ -225,13 +225,13 @@ func fill(t *testing.T, sink event.Sink, nth func(int) *voice) (int, error) {
 // kill -9 at any moment loses no acknowledged trial and damages nothing.
 func TestKilledWhileRecording(t *testing.T) {
 	t.Parallel()
-	rounds := 12
+	rounds := 5
 	if testing.Short() {
-		rounds = 3
+		rounds = 2
 	}
 	chance := rand.New(rand.NewPCG(9, 9))
 	for range rounds {
-		after, delay := chance.IntN(300), time.Duration(chance.IntN(3000))*time.Microsecond
+		after, delay := 1+chance.IntN(childTrials-50), time.Duration(chance.IntN(3000))*time.Microsecond
 		path := filepath.Join(t.TempDir(), "a.db")
 		process, lines := child(t, "record", path, "a")
 		acknowledged := map[string]bool{}
@@ -280,8 +280,8 @@ func checkKilled(t *testing.T, path, runID string, acknowledged map[string]bool)
 	}
 	t.Logf("%d trials acknowledged, %d stored", len(acknowledged), finished)
 	left, err := db.Unfinished(t.Context(), runID, false)
-	if err != nil || len(left) != 400-finished {
-		t.Errorf("%d trials are left of 400 with %d finished, %v", len(left), finished, err)
+	if err != nil || len(left) != childTrials-finished {
+		t.Errorf("%d trials are left with %d finished, %v", len(left), finished, err)
 	}
 	must(t, db.Close())
 }
@@ -301,8 +301,8 @@ func TestTwoProcesses(t *testing.T) {
 			counts[i]++
 		}
 	}
-	if counts != [2]int{401, 401} {
-		t.Errorf("the processes said %v lines, want 401 each", counts)
+	if counts != [2]int{childTrials + 1, childTrials + 1} {
+		t.Errorf("the processes said %v lines, want %d each", counts, childTrials+1)
 	}
 	db := open(t, path)
 	must(t, db.Check(t.Context()))
@@ -310,7 +310,7 @@ func TestTwoProcesses(t *testing.T) {
 	must(t, err)
 	for _, r := range runs {
 		events, cursors := readEvents(t, db, store.EventFilter{RunID: r.ID})
-		if len(events) != 400*9+1 || cursors[len(cursors)-1] != int64(len(events)) {
+		if len(events) != childTrials*9+1 || cursors[len(cursors)-1] != int64(len(events)) {
 			t.Errorf("run %s: %d events", r.ID, len(events))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/scoring"
@@ -42,7 +43,8 @@ type change struct {
 	finished any
 	result   any
 	resultID any
-	dirty    bool
+	fresh    bool // there is no row yet
+	dirty    bool // the row is older than this
 }
 
 // loadTrials reads the trials that may still have events.
@@ -86,10 +88,10 @@ func (b *batch) project(it *item, blob any) (*change, error) {
 	}
 	switch {
 	case e.Type == event.TrialQueued && t.begun < e.Attempt:
-		t.become(Queued)
+		t.dirty = t.dirty || t.status != Queued
+		t.status = Queued
 	case t.begun < e.Attempt:
-		t.begun = e.Attempt
-		t.become(Running)
+		t.begun, t.status, t.dirty = e.Attempt, Running, true
 		c.status, c.started, c.dirty = Running, instant(e.OccurredAt), true
 	}
 	if e.Type == event.TrialDone {
@@ -114,7 +116,7 @@ func (b *batch) attemptOf(t *trialState, e event.Event) (*change, error) {
 			return nil, fmt.Errorf("%w: a trial has fewer than %d attempts", ErrConflict, maxAttempts)
 		}
 		t.attempt, t.sequence, t.queued = e.Attempt, 0, false
-		t.change = &change{trial: t, row: attemptRow(t.row, t.attempt), number: t.attempt, status: Queued, dirty: true}
+		t.change = &change{trial: t, row: attemptRow(t.row, t.attempt), number: t.attempt, status: Queued, fresh: true}
 		b.touched = append(b.touched, t.change)
 	}
 	if e.Sequence <= t.sequence {
@@ -131,11 +133,6 @@ func (b *batch) attemptOf(t *trialState, e event.Event) (*change, error) {
 	return t.change, nil
 }
 
-func (t *trialState) become(status string) {
-	t.dirty = t.dirty || t.status != status
-	t.status = status
-}
-
 // end takes the attempt's result from its last event.
 func (c *change) end(it *item, blob any) {
 	c.status, c.finished, c.dirty = string(it.end.Outcome), instant(it.event.OccurredAt), true
@@ -145,6 +142,7 @@ func (c *change) end(it *item, blob any) {
 	}
 	t := c.trial
 	t.dirty = true
+	t.sequence = math.MaxInt64 // nothing comes after it
 	if it.end.WillRetry {
 		t.status = Queued
 		return
@@ -153,10 +151,13 @@ func (c *change) end(it *item, blob any) {
 }
 
 func (b *batch) writeAttempt(ctx context.Context, c *change) error {
-	if !c.dirty {
-		return nil
+	var err error
+	switch {
+	case c.fresh:
+		err = b.stmts.attempts.add(ctx, c.row, c.status, c.started, c.finished, c.result, c.resultID)
+	case c.dirty:
+		_, err = b.stmts.attempt.ExecContext(ctx, c.row, c.status, c.started, c.finished, c.result, c.resultID)
 	}
-	_, err := b.stmts.attempt.ExecContext(ctx, c.row, c.status, c.started, c.finished, c.result, c.resultID)
 	if err != nil || c.started == nil || c.trial.agent.begun {
 		return err
 	}

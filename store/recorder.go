@@ -87,8 +87,9 @@ func (db *DB) Recorder(ctx context.Context, runID string, owner Owner) (*Recorde
 	return r, nil
 }
 
-// Emit takes one event. Transient events are none of the store's business and
-// are dropped. A ctx that ends while Emit waits for room takes the event back.
+// Emit takes one event, whose payload must not be changed afterwards.
+// Transient events are none of the store's business and are dropped. A ctx
+// that ends while Emit waits for room takes the event back.
 func (r *Recorder) Emit(ctx context.Context, e event.Event) error {
 	if e.Transient {
 		return nil
@@ -222,7 +223,8 @@ func (r *Recorder) gather(batch []item) []item {
 	return r.take(batch)
 }
 
-// take adds what is queued already.
+// take adds what is queued already, and lets those who are about to emit do so
+// first: one commit for many costs less than one each.
 func (r *Recorder) take(batch []item) []item {
 	yielded := false
 	for len(batch) < maxBatch {

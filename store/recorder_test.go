@@ -316,6 +316,23 @@ func TestRecorderRefuses(t *testing.T) {
 	}
 }
 
+// trial.finished is the last event of its attempt, even when another follows.
+func TestNothingFollowsTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, retry := range []bool{false, true} {
+		db := fresh(t)
+		plan := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
+		r := record(t, db, plan)
+		v := speak(t, r, plan, plan.Trials[0])
+		v.begin()
+		v.finish(scoring.OutcomeInvalid, retry)
+		must(t, r.Emit(t.Context(), v.next(event.CallDone, nil)))
+		if err := r.Flush(t.Context()); !errors.Is(err, store.ErrConflict) {
+			t.Errorf("retry %v: got %v, want a conflict", retry, err)
+		}
+	}
+}
+
 // The first failure sticks, and nothing is written after it.
 func TestFailureSticks(t *testing.T) {
 	t.Parallel()

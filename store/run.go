@@ -94,7 +94,11 @@ func (db *DB) CreateRun(ctx context.Context, plan engine.Plan, owner Owner) erro
 		return fmt.Errorf("%s: plan: %w", doing, err)
 	}
 	return db.write(ctx, doing, func(tx *sql.Tx) error {
-		run, err := db.insertRun(ctx, tx, plan, owner, packed)
+		planID, err := saveBlob(ctx, tx, packed)
+		if err != nil {
+			return err
+		}
+		run, err := db.insertRun(ctx, tx, newRun{plan, owner, planID})
 		if err != nil {
 			return err
 		}
@@ -106,17 +110,20 @@ func (db *DB) CreateRun(ctx context.Context, plan engine.Plan, owner Owner) erro
 	})
 }
 
-func (db *DB) insertRun(ctx context.Context, tx *sql.Tx, plan engine.Plan, owner Owner, document *blob) (int64, error) {
-	ws := workspace(plan.Workspace)
+// newRun is a run on its way into its table.
+type newRun struct {
+	engine.Plan
+	owner  Owner
+	planID int64 // blob
+}
+
+func (db *DB) insertRun(ctx context.Context, tx *sql.Tx, n newRun) (int64, error) {
+	plan, owner, ws := n.Plan, n.owner, workspace(n.Workspace)
 	var pack, run int64
 	err := one(tx.QueryRowContext(ctx, "SELECT id FROM packs WHERE workspace = ? AND slug = ? AND version = ? AND digest = ?",
 		ws, plan.Pack.Slug, plan.Pack.Version, plan.Pack.Digest), &pack)
 	if err != nil {
 		return 0, fmt.Errorf("pack %s@%d+%s: %w", plan.Pack.Slug, plan.Pack.Version, plan.Pack.Digest, err)
-	}
-	planID, err := saveBlob(ctx, tx, document)
-	if err != nil {
-		return 0, err
 	}
 	created := plan.CreatedAt
 	if created.IsZero() {
@@ -126,7 +133,7 @@ func (db *DB) insertRun(ctx context.Context, tx *sql.Tx, plan engine.Plan, owner
 		spec_digest, plan_id, event_schema, agents, trials, created_at, owner, owner_pid, owner_host, heartbeat_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 		plan.RunID, ws, plan.Name, fold(plan.Name), Queued, plan.Mode, plan.InputSet, pack,
-		plan.SpecDigest, planID, event.SchemaVersion, len(plan.Agents), len(plan.Trials), instant(created),
+		plan.SpecDigest, n.planID, event.SchemaVersion, len(plan.Agents), len(plan.Trials), instant(created),
 		owner.ID, owner.PID, owner.Host, db.stamp()).Scan(&run)
 	return run, err
 }

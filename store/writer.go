@@ -36,11 +36,12 @@ type lane struct {
 
 // statements are prepared once for the writing connection.
 type statements struct {
-	end     *sql.Stmt // the run's owner and last event
-	attempt *sql.Stmt // insert or update
-	trial   *sql.Stmt // update
-	event   *sql.Stmt // insert any event
-	events  *bulk     // insert plain ones
+	end      *sql.Stmt // the run's owner and last event
+	attempt  *sql.Stmt // update
+	trial    *sql.Stmt // update
+	event    *sql.Stmt // insert any event
+	events   *bulk     // insert plain ones
+	attempts *bulk     // insert
 }
 
 func (w *writer) open(ctx context.Context, db *DB, runID string, owner Owner) error {
@@ -95,10 +96,7 @@ func (w *writer) prepare(ctx context.Context) (err error) {
 		text string
 	}{
 		{&w.end, `SELECT owner, (SELECT max(id) FROM events WHERE id < ?2) FROM runs WHERE id = ?1`},
-		{&w.attempt, `INSERT INTO attempts (id, status, started_at, finished_at, result, result_id)
-			VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET status = excluded.status,
-			started_at = coalesce(started_at, excluded.started_at), finished_at = excluded.finished_at,
-			result = excluded.result, result_id = excluded.result_id`},
+		{&w.attempt, `UPDATE attempts SET status = ?2, started_at = coalesce(started_at, ?3), finished_at = ?4, result = ?5, result_id = ?6 WHERE id = ?1`},
 		{&w.trial, `UPDATE trials SET status = ?, attempt = ?, code = ?, phase = ?, overall_score = ?, finished_at = ? WHERE id = ?`},
 		{&w.event, `INSERT INTO events (id, attempt_id, kind_id, sequence, at, payload, blob_id, uid, agent_id)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`},
@@ -108,13 +106,17 @@ func (w *writer) prepare(ctx context.Context) (err error) {
 		}
 	}
 	w.events, err = newBulk(ctx, w.db.w, "events", "id", "attempt_id", "kind_id", "sequence", "at", "payload")
+	if err != nil {
+		return err
+	}
+	w.attempts, err = newBulk(ctx, w.db.w, "attempts", "id", "status", "started_at", "finished_at", "result", "result_id")
 	return err
 }
 
 // in is the same statements within a transaction.
 func (s statements) in(ctx context.Context, tx *sql.Tx) statements {
 	return statements{end: tx.StmtContext(ctx, s.end), attempt: tx.StmtContext(ctx, s.attempt),
-		trial: tx.StmtContext(ctx, s.trial), event: tx.StmtContext(ctx, s.event), events: s.events.in(ctx, tx)}
+		trial: tx.StmtContext(ctx, s.trial), event: tx.StmtContext(ctx, s.event), events: s.events.in(tx), attempts: s.attempts.in(tx)}
 }
 
 func (s statements) close() {
@@ -123,8 +125,10 @@ func (s statements) close() {
 			_ = stmt.Close() // closing a statement loses nothing
 		}
 	}
-	if s.events != nil {
-		s.events.close()
+	for _, b := range []*bulk{s.events, s.attempts} {
+		if b != nil {
+			b.close()
+		}
 	}
 }
 

@@ -170,11 +170,12 @@ func execResult(res sandbox.Result, timeout time.Duration) (Result, error) {
 		Stderr          string `json:"stderr"`
 		TimedOut        string `json:"timed_out,omitempty"`
 		OutOfMemory     bool   `json:"out_of_memory,omitempty"`
+		OutputLimit     bool   `json:"killed_for_endless_output,omitempty"`
 		StdoutBytes     int64  `json:"stdout_bytes,omitempty"` // when cut
 		StderrBytes     int64  `json:"stderr_bytes,omitempty"`
 		OutputTruncated bool   `json:"output_truncated,omitempty"`
 	}{
-		ExitCode: res.ExitCode, OutOfMemory: res.OutOfMemory,
+		ExitCode: res.ExitCode, OutOfMemory: res.OutOfMemory, OutputLimit: res.OutputLimit,
 		Stdout: strings.ToValidUTF8(res.Stdout.Text, "\uFFFD"), Stderr: strings.ToValidUTF8(res.Stderr.Text, "\uFFFD"),
 		OutputTruncated: res.Stdout.Truncated || res.Stderr.Truncated,
 	}

@@ -151,14 +151,12 @@ func TestBoxThatDies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		limits sandbox.Limits
 		die    func(t *testing.T, b sandbox.Session) error
-		kind   sandbox.Kind
-		limit  string
-		detail string
+		want   sandbox.BoxError
 	}{
 		"of memory that no process holds": {
 			limits: sandbox.Limits{MemoryBytes: 64 << 20},
 			die:    func(t *testing.T, b sandbox.Session) error { return untilGone(t, b, guestProgram("shm", "200")) },
-			kind:   sandbox.Limit, limit: "memory", detail: "exit status 137",
+			want:   sandbox.BoxError{Kind: sandbox.Limit, Limit: "memory", Detail: "exit status 137"},
 		},
 		"killed through the engine": {
 			die: func(t *testing.T, b sandbox.Session) error {
@@ -167,7 +165,7 @@ func TestBoxThatDies(t *testing.T) {
 				}
 				return untilGone(t, b, sh(":"))
 			},
-			kind: sandbox.Lost, detail: "killed through the engine",
+			want: sandbox.BoxError{Kind: sandbox.Lost, Detail: "killed through the engine"},
 		},
 		"of a guest that does not answer": {
 			die: func(t *testing.T, b sandbox.Session) error {
@@ -180,7 +178,7 @@ func TestBoxThatDies(t *testing.T) {
 				}
 				return err
 			},
-			kind: sandbox.Lost, detail: "still ran",
+			want: sandbox.BoxError{Kind: sandbox.Lost, Detail: "still ran"},
 		},
 		"removed": {
 			die: func(t *testing.T, b sandbox.Session) error {
@@ -189,15 +187,15 @@ func TestBoxThatDies(t *testing.T) {
 				}
 				return untilGone(t, b, sh(":"))
 			},
-			kind: sandbox.Lost,
+			want: sandbox.BoxError{Kind: sandbox.Lost},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := box(t, p, sandbox.Spec{Limits: tc.limits})
-			wantBoxError(t, tc.die(t, b), tc.kind, tc.limit, tc.detail)
+			wantBoxError(t, tc.die(t, b), tc.want)
 			_, err := b.ReadFile(t.Context(), "f", 1)
-			wantBoxError(t, err, tc.kind, tc.limit, tc.detail)
+			wantBoxError(t, err, tc.want)
 			await(t, "its container is gone", func() bool { return !exists(t, raw(t), b.ID()) })
 			if err := b.Close(t.Context()); err != nil {
 				t.Errorf("close: %v", err)
@@ -221,11 +219,12 @@ func untilGone(t *testing.T, b sandbox.Session, c sandbox.Command) error {
 	return nil
 }
 
-func wantBoxError(t *testing.T, err error, kind sandbox.Kind, limit, detail string) {
+// wantBoxError wants an error of that kind and limit, with the detail in its own.
+func wantBoxError(t *testing.T, err error, want sandbox.BoxError) {
 	t.Helper()
 	box, ok := errors.AsType[*sandbox.BoxError](err)
-	if !ok || box.Kind != kind || box.Limit != limit || !strings.Contains(box.Detail, detail) {
-		t.Errorf("got %v, want kind %q, limit %q, and %q in its detail", err, kind, limit, detail)
+	if !ok || box.Kind != want.Kind || box.Limit != want.Limit || !strings.Contains(box.Detail, want.Detail) {
+		t.Errorf("got %v, want kind %q, limit %q, and %q in its detail", err, want.Kind, want.Limit, want.Detail)
 	}
 }
 
@@ -239,7 +238,7 @@ func TestForgedFrames(t *testing.T) {
 	removeGuest(t, forged)
 	b := box(t, p, sandbox.Spec{})
 	_, err := b.Exec(t.Context(), sh("echo hi"))
-	wantBoxError(t, err, sandbox.Tampered, "", "")
+	wantBoxError(t, err, sandbox.BoxError{Kind: sandbox.Tampered})
 	await(t, "its container is gone", func() bool { return !exists(t, raw(t), b.ID()) })
 }
 

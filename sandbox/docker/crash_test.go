@@ -191,6 +191,7 @@ func TestManyCallsInOneBox(t *testing.T) {
 // guestOnDisk is a file with the guest, for another process to read.
 func guestOnDisk(t *testing.T) string {
 	t.Helper()
+	agentUsed.Store(true)
 	guest, err := agent()
 	if err != nil {
 		t.Fatal(err)

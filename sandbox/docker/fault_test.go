@@ -129,8 +129,8 @@ func TestAttachAfterStart(t *testing.T) {
 	var refused atomic.Int32
 	o.Host = startRelay(t, func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
 		if is(r, "POST", "/start") {
+			started.Store(true) // before the provider can know
 			next.ServeHTTP(w, r)
-			started.Store(true)
 			return true
 		}
 		if is(r, "POST", "/attach") && !started.Load() {
@@ -156,7 +156,7 @@ func TestEngineThatRefuses(t *testing.T) {
 			}).host
 			p := open(t, o)
 			_, err := p.Open(t.Context(), sandbox.Spec{})
-			wantBoxError(t, err, sandbox.Engine, "", "")
+			wantBoxError(t, err, sandbox.BoxError{Kind: sandbox.Engine})
 			if err == nil || !strings.Contains(err.Error(), "the engine is unwell") {
 				t.Errorf("got %v, want the engine's words in it", err)
 			}
@@ -190,7 +190,7 @@ func TestEngineThatLeavesOutALimit(t *testing.T) {
 	}).host
 	p := open(t, o)
 	_, err := p.Open(t.Context(), sandbox.Spec{})
-	wantBoxError(t, err, sandbox.Engine, "", "")
+	wantBoxError(t, err, sandbox.BoxError{Kind: sandbox.Engine})
 	for _, want := range []string{"limit of processes", "gain privileges"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q in it", err, want)
@@ -221,9 +221,9 @@ func TestEngineThatGoesAway(t *testing.T) {
 	}()
 	await(t, "the program runs", func() bool { return strings.Count(processes(t, b), "\n") == 2 })
 	r.cut()
-	wantBoxError(t, <-result, sandbox.Engine, "", "")
+	wantBoxError(t, <-result, sandbox.BoxError{Kind: sandbox.Engine})
 	_, err = p.Open(t.Context(), sandbox.Spec{})
-	wantBoxError(t, err, sandbox.Engine, "", "")
+	wantBoxError(t, err, sandbox.BoxError{Kind: sandbox.Engine})
 	_ = p.Close(t.Context()) // it says what it could not see to
 	await(t, "the container ends with its stream", func() bool { return len(owned(t, o)) == 0 })
 }
@@ -364,5 +364,5 @@ func TestPull(t *testing.T) {
 
 	o.Image = repo + ":2"
 	_, err = open(t, o).Describe(t.Context())
-	wantBoxError(t, err, sandbox.Image, "", "")
+	wantBoxError(t, err, sandbox.BoxError{Kind: sandbox.Image})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -110,7 +111,10 @@ func (p *Provider) evidence(ctx context.Context, id string, await bool) (evidenc
 			if ev.note(m) {
 				return ev, nil
 			}
-		case <-failed:
+		case err := <-failed:
+			if within.Err() == nil && !errors.Is(err, io.EOF) {
+				return ev, fmt.Errorf("read the engine's events: %w", err)
+			}
 			return ev, nil
 		case <-within.Done():
 			return ev, nil

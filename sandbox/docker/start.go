@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -188,7 +190,12 @@ func (p *Provider) createOnce(ctx context.Context, b plan, name string) (string,
 
 // unanswered tells whether a call may have happened although it failed.
 func unanswered(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || client.IsErrConnectionFailed(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	if client.IsErrConnectionFailed(err) {
+		return true
+	}
+	return slices.ContainsFunc([]error{context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE}, func(target error) bool {
+		return errors.Is(err, target)
+	})
 }
 
 func (p *Provider) forgetImage(ctx context.Context) {

@@ -196,7 +196,10 @@ func rm(args []string, _ Std) error {
 		if strings.ContainsAny(set, "rR") {
 			err = os.RemoveAll(name)
 		}
-		if err != nil && !(strings.Contains(set, "f") && errors.Is(err, os.ErrNotExist)) {
+		if errors.Is(err, os.ErrNotExist) && strings.Contains(set, "f") {
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}
