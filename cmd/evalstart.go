@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
 )
@@ -75,7 +76,7 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.image, "image", "", `sandbox image, or "builtin" (default: the pack's sandbox_template_id, else python:3.12-slim)`)
 	f.IntVar(&o.plan.Repetitions, "repetitions", 1, "how often each agent runs each case")
 	f.Int64Var(&o.plan.Seed, "seed", 0, "seed of everything drawn by chance")
-	f.IntVar(&o.plan.Concurrency, "concurrency", 4, "trials at once")
+	f.IntVar(&o.plan.Concurrency, "concurrency", 0, "trials at once (0: 4 in sandboxes, 8 without, 32 with scripted agents alone)")
 	f.IntVar(&o.plan.RetryInvalid, "retry-invalid", 1, "new attempts of a trial that infrastructure made invalid")
 	f.IntVar(&o.plan.MaxInvalid, "max-invalid", 0, "invalid trials, after retries, that --exit-code and --gate accept")
 	f.Float64Var(&o.plan.MinPassRate, "min-pass-rate", 1, "share of valid trials an agent must pass to pass")
@@ -139,6 +140,9 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	if engine.NeedsOf(p).Box {
 		req.Sandbox.Kind = o.sandbox
 	}
+	if req.Options.Concurrency == 0 {
+		req.Options.Concurrency = concurrency(p, deployments)
+	}
 	// a plan made before anything is opened refuses what is wrong with the
 	// request first
 	plan, err := engine.NewPlan(req)
@@ -163,6 +167,20 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 		return err
 	}
 	return a.afterRun(ctx, plan, result, o)
+}
+
+// concurrency is how many trials run at once when nobody says: a sandbox costs
+// memory, a provider has rate limits, a script has neither.
+func concurrency(p *pack.Pack, deployments []engine.Deployment) int {
+	if engine.NeedsOf(p).Box {
+		return 4
+	}
+	for _, d := range deployments {
+		if d.Provider != provider.Scripted {
+			return 8
+		}
+	}
+	return 32
 }
 
 // imageFor is the image that was asked for: by flag, by the pack, or none.

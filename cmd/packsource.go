@@ -47,7 +47,7 @@ func loadFile(path string) (*pack.Pack, pack.Problems, error) {
 	if info, err := os.Stat(path); err != nil || info.Size() < largePack {
 		return pack.Load(path)
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	defer debug.SetGCPercent(debug.SetGCPercent(30))
 	p, problems, err := pack.Load(path)
 	debug.FreeOSMemory()
 	return p, problems, err
