@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -27,11 +28,9 @@ type program struct {
 func newProgram(t *testing.T) program {
 	t.Helper()
 	dir := t.TempDir()
-	bin := filepath.Join(dir, "agentclash")
-	c := exec.CommandContext(t.Context(), "go", "build", "-o", bin, ".")
-	c.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	bin, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return program{bin: bin, dir: dir, env: append(os.Environ(), "AGENTCLASH_HOME="+filepath.Join(dir, "home"), "CI=true")}
 }
@@ -88,6 +87,20 @@ input_sets:
 	}
 	return b.String()
 }
+
+// built makes the static binary, once for all tests.
+var built = sync.OnceValues(func() (string, error) {
+	bin, err := filepath.Abs(filepath.Join("bin", "test", "agentclash")) // bin is not kept
+	if err != nil {
+		return "", err
+	}
+	c := exec.Command("go", "build", "-o", bin, ".")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := c.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return bin, nil
+})
 
 // rounds is how often a fault is tried: a few times with a fixed seed, more
 // with AGENTCLASH_SLOW.

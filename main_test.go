@@ -32,7 +32,12 @@ func TestScript(t *testing.T) {
 	docker := dockerAnswers(t)
 	guest := ""
 	if docker {
-		guest = buildGuest(t)
+		// the test binary itself is not static when the race detector is on
+		bin, err := built()
+		if err != nil {
+			t.Fatal(err)
+		}
+		guest = bin
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
@@ -90,19 +95,6 @@ func dockerAnswers(t *testing.T) bool {
 		t.Fatalf("AGENTCLASH_REQUIRE_DOCKER is set and no engine answers: %v", err)
 	}
 	return err == nil
-}
-
-// buildGuest makes the static binary that runs inside containers: the test
-// binary itself is not static when the race detector is on.
-func buildGuest(t *testing.T) string {
-	t.Helper()
-	bin := filepath.Join(t.TempDir(), "agentclash")
-	c := exec.CommandContext(t.Context(), "go", "build", "-o", bin, ".")
-	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("build the guest: %v\n%s", err, out)
-	}
-	return bin
 }
 
 func mustAbs(t *testing.T, path string) string {

@@ -86,10 +86,16 @@ func newRun(plan *Plan, deps Deps) (*run, error) {
 			r.graderTime += time.Duration(*g.Config.TimeoutMS) * time.Millisecond
 		}
 	}
+	again := map[string]bool{} // trials that this run makes another attempt at
+	for _, t := range plan.Trials {
+		again[t.ID] = true
+	}
 	for i := range plan.Agents {
 		l := &lane{total: scoring.NewAggregator(plan.spec, plan.Options.MinPassRate)}
-		for _, t := range plan.prior(i) {
-			l.add(t, true)
+		prior := plan.prior(i)
+		for j, t := range prior {
+			followed := again[t.TrialID] || j+1 < len(prior) && prior[j+1].TrialID == t.TrialID
+			l.add(t, !followed)
 		}
 		r.lanes = append(r.lanes, l)
 	}

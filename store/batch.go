@@ -43,7 +43,7 @@ type placed struct {
 // batch writes items, and the rows that follow from them, in one transaction.
 func (w *writer) batch(ctx context.Context, items []item) error {
 	return w.db.write(ctx, fmt.Sprintf("record run %q", w.runID), func(tx *sql.Tx) error {
-		b := &batch{writer: w, tx: tx, stmts: w.statements.in(ctx, tx), placed: make([]placed, 0, len(items))}
+		b := &batch{writer: w, tx: tx, stmts: w.in(ctx, tx), placed: make([]placed, 0, len(items))}
 		if err := b.start(ctx); err != nil {
 			return err
 		}

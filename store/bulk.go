@@ -28,7 +28,7 @@ func newBulk(ctx context.Context, p preparer, table string, columns ...string) (
 	row := "(?" + strings.Repeat(",?", len(columns)-1) + ")"
 	query := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES " + row
 	for i := range b.stmts {
-		if b.stmts[i], err = p.PrepareContext(ctx, query); err != nil {
+		if b.stmts[i], err = p.PrepareContext(ctx, query); err != nil { //nolint:sqlclosecheck // close does
 			b.close()
 			return nil, err
 		}
@@ -59,7 +59,7 @@ func (b *bulk) flush(ctx context.Context) error {
 	}
 	stmt := b.stmts[n-1]
 	if b.tx != nil {
-		stmt = b.tx.StmtContext(ctx, stmt)
+		stmt = b.tx.StmtContext(ctx, stmt) //nolint:sqlclosecheck // ends with its transaction
 	}
 	_, err := stmt.ExecContext(ctx, b.args...)
 	b.args = b.args[:0]

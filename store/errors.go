@@ -120,5 +120,5 @@ func classifyFile(err error) error {
 // busy says that another process holds what we need, for now.
 func busy(err error) bool {
 	kind, _ := classify(err)
-	return kind == ErrLocked || errors.Is(err, ErrLocked)
+	return errors.Is(kind, ErrLocked) || errors.Is(err, ErrLocked)
 }

@@ -57,7 +57,7 @@ func migrate(ctx context.Context, pool *sql.DB, steps []migration) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // does nothing after Commit
+	defer tx.Rollback() // does nothing after Commit
 	// Another process may have migrated while this one waited for its turn.
 	version, err = schemaVersion(ctx, tx, len(steps))
 	if err != nil || version == len(steps) {

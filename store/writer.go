@@ -101,7 +101,7 @@ func (w *writer) prepare(ctx context.Context) (err error) {
 		{&w.event, `INSERT INTO events (id, attempt_id, kind_id, sequence, at, payload, blob_id, uid, agent_id)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`},
 	} {
-		if *p.stmt, err = w.db.w.PrepareContext(ctx, p.text); err != nil {
+		if *p.stmt, err = w.db.w.PrepareContext(ctx, p.text); err != nil { //nolint:sqlclosecheck // the writer's own close does
 			return err
 		}
 	}
