@@ -220,10 +220,10 @@ func (a *app) gateAgents(ctx context.Context, db *store.DB, mark store.BaselineM
 	return verdict(worst.ExitStatus())
 }
 
-// worse is the verdict that counts of two: a failure before missing evidence,
-// before a warning.
+// worse is the verdict that counts of two: without evidence for one agent
+// nothing can be said of the run, then a failure, then a warning.
 func worse(a, b compare.Verdict) compare.Verdict {
-	for _, v := range []compare.Verdict{compare.Fail, compare.InsufficientEvidence, compare.Warn} {
+	for _, v := range []compare.Verdict{compare.InsufficientEvidence, compare.Fail, compare.Warn} {
 		if a == v || b == v {
 			return v
 		}

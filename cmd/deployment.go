@@ -146,6 +146,14 @@ func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
 	if err != nil {
 		return engine.Deployment{}, usage("--model: %w", err)
 	}
+	if err := checkAccount(s.Account); err != nil {
+		return engine.Deployment{}, usage("--account: %w", err)
+	}
+	if s.BaseURL != "" {
+		if _, err := newServerClient(server{provider: key, baseURL: s.BaseURL}, ""); err != nil {
+			return engine.Deployment{}, usage("--base-url: %w", err)
+		}
+	}
 	d := engine.Deployment{
 		Name: strings.TrimSpace(s.Name), Provider: key, Model: model, BaseURL: s.BaseURL, Account: s.Account,
 		System: s.System, OutputSchema: s.OutputSchema, Sampling: s.Sampling, Limits: s.Limits,

@@ -64,9 +64,9 @@ unavailable; 77 a key is missing or was refused; 130 interrupted. With
 func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.pack, "pack", "", "pack file, slug of a stored pack, or builtin:NAME")
 	f.StringVar(&o.inputSet, "input-set", "", "input set, by key or name (default: the only one)")
-	f.StringSliceVar(&o.deployments, "deployment", nil, "deployment to run, by name; repeatable")
-	f.StringSliceVar(&o.models, "model", nil, "provider/model to run without a deployment; repeatable")
-	f.StringSliceVar(&o.cases, "case", nil, "run only this case; repeatable")
+	f.StringArrayVar(&o.deployments, "deployment", nil, "deployment to run, by name; repeatable")
+	f.StringArrayVar(&o.models, "model", nil, "provider/model to run without a deployment; repeatable")
+	f.StringArrayVar(&o.cases, "case", nil, "run only this case; repeatable")
 	f.StringVar(&o.name, "name", "", "name of the run (default: slug and time)")
 	f.BoolVar(&o.follow, "follow", false, "show what happens while it happens")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan and its price ceiling, and run nothing")

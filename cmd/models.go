@@ -108,6 +108,7 @@ func (a *app) client(d engine.Deployment) (provider.Client, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	key = strings.TrimSpace(key) // what is sent is what must be kept out of every fact
 	client, err := newServerClient(s, key)
 	if err != nil {
 		return nil, "", usage("deployment %q: %w", d.Name, err)
@@ -155,7 +156,7 @@ func (a *app) key(d engine.Deployment, keyVar string) (string, error) {
 		}
 		return "", noKey(d, "there is no secret %s", name).hint("agentclash secret set %s", name)
 	default:
-		return "", usage("deployment %q: account %q is neither env://NAME nor workspace-secret://NAME", d.Name, d.Account)
+		return "", usage("deployment %q: %w", d.Name, errAccount)
 	}
 	if keyVar == "" {
 		return "", nil
@@ -169,6 +170,19 @@ func (a *app) key(d engine.Deployment, keyVar string) (string, error) {
 	}
 	return "", noKey(d, "%s is not set, and there is no secret of that name", keyVar).
 		hint("export %s=..., or agentclash secret set %s", keyVar, keyVar)
+}
+
+// errAccount does not repeat the account: a key pasted in its place must not
+// be shown.
+var errAccount = errors.New("the account must be env://NAME or workspace-secret://NAME")
+
+// checkAccount refuses an account that says nowhere to look.
+func checkAccount(account string) error {
+	scheme, name, ok := strings.Cut(account, "://")
+	if account == "" || ok && name != "" && slices.Contains([]string{"env", "workspace-secret", "secret"}, scheme) {
+		return nil
+	}
+	return errAccount
 }
 
 func noKey(d engine.Deployment, format string, args ...any) *failure {

@@ -16,6 +16,7 @@ import (
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/store"
 )
 
 // loadPack finds a pack by what was typed: builtin:NAME, a file, or the slug
@@ -175,19 +176,33 @@ func asked(err error) error {
 func (a *app) deployments(ctx context.Context, names, models []string) ([]engine.Deployment, error) {
 	var found []engine.Deployment
 	if len(names) > 0 {
-		list, err := a.storedDeployments(ctx)
+		db, ok, err := a.reading(ctx)
+		if err != nil {
+			return nil, err
+		}
+		workspace, err := a.workspaceName()
 		if err != nil {
 			return nil, err
 		}
 		for _, name := range names {
-			i := slices.IndexFunc(list, func(d engine.Deployment) bool { return strings.EqualFold(d.Name, strings.TrimSpace(name)) })
-			if i < 0 {
-				return nil, (&failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("there is no deployment %q", name)}).
-					hint("agentclash deployment list")
+			if !ok {
+				return nil, noDeployment(name)
 			}
-			found = append(found, list[i])
+			d, err := db.Deployment(ctx, workspace, strings.TrimSpace(name))
+			if errors.Is(err, store.ErrNotFound) {
+				return nil, noDeployment(name)
+			}
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, d.Deployment)
 		}
 	}
 	bare, err := unnamed(models, found)
 	return append(found, bare...), err
+}
+
+func noDeployment(name string) error {
+	return (&failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("there is no deployment %q", name)}).
+		hint("agentclash deployment list")
 }

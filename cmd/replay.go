@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -54,7 +55,7 @@ func runReplayGet(ctx context.Context, a *app, o replayOptions, selector string)
 		TrialID: t.ID, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt, Code: t.Code, Phase: t.Phase,
 	}
 	if o.attempt > 0 {
-		d.Attempt = o.attempt
+		d.Attempt, d.Code, d.Phase = o.attempt, "", ""
 	}
 	var facts []event.Event
 	err = db.Events(ctx, store.EventFilter{RunID: agent.RunID, TrialID: t.ID, Attempt: d.Attempt}, func(_ int64, e event.Event) error {
@@ -68,6 +69,9 @@ func runReplayGet(ctx context.Context, a *app, o replayOptions, selector string)
 	})
 	if err != nil {
 		return err
+	}
+	if o.attempt > 0 && len(facts) == 0 {
+		return &failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("the trial has no attempt %d", o.attempt)}
 	}
 	d.Replay = event.NewReplay(facts)
 	if d.Outcome == "" {
@@ -83,9 +87,13 @@ func (a *app) findTrial(ctx context.Context, db *store.DB, o replayOptions, sele
 		return store.Trial{}, store.RunAgent{}, err
 	}
 	if o.caseKey == "" && o.repetition == 0 {
-		if t, err := db.Trial(ctx, workspace, selector); err == nil {
+		t, err := db.Trial(ctx, workspace, selector)
+		if err == nil {
 			agent, err := db.RunAgent(ctx, workspace, "", t.RunAgentID)
 			return t, agent, err
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return store.Trial{}, store.RunAgent{}, err
 		}
 	}
 	agent, err := db.RunAgent(ctx, workspace, "", selector)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/agentclash/agentclash/store"
 )
@@ -99,18 +100,26 @@ func (a *app) stored(ctx context.Context) (*store.DB, error) {
 
 // self is this process as the owner of a run.
 func self() store.Owner {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
+	return store.Owner{ID: owner(), PID: os.Getpid(), Host: hostID()}
+}
+
+// silence is how long the owner of a run on another machine, or in another
+// container, may give no sign of life: its processes cannot be seen from here.
+const silence = 60 * time.Second
+
+// ownerLives says whether the owner of a run is still there.
+func (a *app) ownerLives(o store.Owner, lastSeen time.Time) bool {
+	if o.Host == hostID() {
+		return alive(o.ID)
 	}
-	return store.Owner{ID: owner(), PID: os.Getpid(), Host: host}
+	return a.p.Now().Sub(lastSeen) < silence
 }
 
 // tidy marks the runs of dead processes and removes the sandboxes they left,
 // with at most half a second for an engine to answer. What it cannot do now,
 // the next command will.
 func (a *app) tidy(ctx context.Context, db *store.DB) error {
-	runs, err := db.MarkInterrupted(ctx, alive)
+	runs, err := db.MarkInterrupted(ctx, a.ownerLives)
 	if err != nil {
 		return fmt.Errorf("look for runs of dead processes: %w", err)
 	}

@@ -32,7 +32,13 @@ func Main(p *Process, args []string) int {
 	ctx, stop := a.interruptible(context.Background())
 	err := root.ExecuteContext(ctx)
 	stop()
-	err = errors.Join(err, a.close())
+	if cerr := a.close(); cerr != nil {
+		err = errors.Join(cerr, err)
+		var said exit
+		if errors.As(err, &said) {
+			a.say("! close the store: %v", cerr)
+		}
+	}
 	if err != nil {
 		return report(p.Err, err, a.structured(args))
 	}
@@ -158,7 +164,7 @@ func (a *app) structured(args []string) bool {
 		if arg == "--" {
 			return false
 		}
-		if arg == "--json" || arg == "--json=true" || arg == "--output=json" || arg == "-ojson" {
+		if arg == "--json" || arg == "--json=true" || arg == "--output=json" || arg == "-o=json" || arg == "-ojson" {
 			return true
 		}
 	}

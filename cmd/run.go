@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -24,6 +25,7 @@ func newRun(a *app) *cobra.Command {
 func newRunCreate(a *app) *cobra.Command {
 	var o startOptions
 	var version string
+	var ids []string
 	c := &cobra.Command{
 		Use: "create", Short: "Start a run from ids: eval start for scripts",
 		Long: `Start a run from the ids of a stored pack version and of deployments. It is
@@ -34,12 +36,13 @@ eval start with ids in place of names, and has its flags and exit statuses.`,
 			if o.pack == "" {
 				o.pack = version
 			}
+			o.deployments = append(o.deployments, ids...)
 			return runEvalStart(c.Context(), a, o)
 		},
 	}
 	o.addFlags(c.Flags())
 	c.Flags().StringVar(&version, "challenge-pack-version", "", "stored pack version, by id or slug@number")
-	c.Flags().StringSliceVar(&o.deployments, "deployments", nil, "deployments, by id or name; repeatable")
+	c.Flags().StringSliceVar(&ids, "deployments", nil, "deployments, by id or name; repeatable")
 	return c
 }
 
@@ -346,11 +349,15 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	if err != nil {
 		return err
 	}
+	if r.Status == store.Cancelled {
+		return usage("run %s was cancelled, which is for good", r.Name).hint("agentclash eval start runs the pack again")
+	}
 	e, err := a.reopen(ctx, db, r, o.retryInvalid)
 	if err != nil {
 		return err
 	}
-	if len(e.plan.Trials) == 0 {
+	// an interrupted run with nothing left is still to be given its end
+	if len(e.plan.Trials) == 0 && r.Status != store.Interrupted {
 		return usage("run %s has nothing left to run: its status is %s", r.Name, r.Status)
 	}
 	clients, secrets, err := a.clients(e.plan.Agents)
@@ -359,11 +366,11 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	}
 	e.clients, e.secrets, e.follow, e.resumed = clients, secrets, o.follow, true
 	kind := e.plan.Sandbox.Kind
-	if e.boxes, _, err = a.boxes(ctx, kind, e.plan.Sandbox.Image, engine.NeedsOf(e.pack)); err != nil {
-		return err
-	}
 	if err := db.TakeOver(ctx, r.ID, self(), alive); err != nil {
 		return err
+	}
+	if e.boxes, _, err = a.boxes(ctx, kind, e.plan.Sandbox.Image, engine.NeedsOf(e.pack)); err != nil {
+		return errors.Join(err, db.FinishRun(context.WithoutCancel(ctx), r.ID, self(), engine.Result{Status: store.Interrupted, Reason: err.Error()}))
 	}
 	result, err := a.execute(ctx, e)
 	if err != nil {
@@ -397,6 +404,10 @@ func (a *app) reopen(ctx context.Context, db *store.DB, r store.Run, againInvali
 				return nil
 			}
 			end, err := t.End()
+			end.FinalOutput = nil // the totals need scores, not texts
+			if end.Scorecard != nil {
+				end.Scorecard.Validators, end.Scorecard.Metrics = nil, nil
+			}
 			prior[lane] = append(prior[lane], end.Trial)
 			return err
 		})
@@ -404,5 +415,20 @@ func (a *app) reopen(ctx context.Context, db *store.DB, r store.Run, againInvali
 			return execution{}, fmt.Errorf("resume run %s: %w", r.Name, err)
 		}
 	}
-	return execution{plan: &plan, pack: p}, plan.Reopen(p, left, prior)
+	said, err := runFacts(ctx, db, r.ID)
+	if err != nil {
+		return execution{}, err
+	}
+	return execution{plan: &plan, pack: p}, plan.Reopen(p, engine.Progress{Left: left, Prior: prior, Facts: said})
+}
+
+// runFacts is the number of the last fact that a run has stated of itself.
+func runFacts(ctx context.Context, db *store.DB, runID string) (int64, error) {
+	var last int64
+	filter := store.EventFilter{RunID: runID, Types: []string{string(event.RunStarted), string(event.RunFinished)}}
+	err := db.Events(ctx, filter, func(_ int64, e event.Event) error {
+		last = max(last, e.Sequence)
+		return nil
+	})
+	return last, err
 }

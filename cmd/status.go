@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/agentclash/agentclash/cmd/view"
 )
 
 // The exit statuses, the same for every command and format.
@@ -64,9 +66,9 @@ func report(w io.Writer, err error, asJSON bool) int {
 	}
 	f := classify(err)
 	if !asJSON {
-		fmt.Fprintf(w, "agentclash: %s\n", f.err)
+		fmt.Fprintf(w, "agentclash: %s\n", view.Sanitize(f.err.Error()))
 		if f.next != "" {
-			fmt.Fprintf(w, "hint: %s\n", f.next)
+			fmt.Fprintf(w, "hint: %s\n", view.SanitizeLine(f.next))
 		}
 		return f.status
 	}

@@ -277,6 +277,7 @@ func TestOutcomes(t *testing.T) {
 		{"unknown model", `default: [{error: {code: unknown_model, message: x}}]`, "", scoring.OutcomeInvalid, "unknown_model", "agent", "provider_error", 1},
 		{"a tool nobody gave", `default: [{tool_calls: [{name: exec, arguments: {}}]}]`, "", scoring.OutcomeFailed, "unexpected_tool_call", "", "unexpected_tool_call", 1},
 		{"too slow", `default: [{text: "3", delay_ms: 30}]`, "runtime_limits: {max_duration_ms: 10}", scoring.OutcomeFailed, "timeout", "", "timeout", 1},
+		{"more tokens than allowed", `default: [{text: "3", usage: {input_tokens: 90, output_tokens: 20}}]`, "runtime_limits: {max_total_tokens: 100}", scoring.OutcomeFailed, "token_limit", "", "token_limit", 1},
 		{"infra first, then right", "default: [{error: {code: unavailable, message: x}}, {error: {code: unavailable, message: x}}, {error: {code: unavailable, message: x}}, {text: \"3\"}]", "",
 			scoring.OutcomePassed, "", "", "completed", 2},
 	} {
@@ -351,6 +352,59 @@ func TestInterruptionLeavesTheRunningTrialUnfinished(t *testing.T) {
 	}
 }
 
+func TestADigitsOnlySecretLeavesNumbersAlone(t *testing.T) {
+	t.Parallel()
+	h := newHarness(parse(t, promptPack), `default: [{text: "12345678", usage: {input_tokens: 12345678, output_tokens: 1}}]`)
+	h.secrets = []string{"12345678"}
+	h.run(t)
+	trial := h.trials(t)[0]
+	if *trial.FinalOutput != "[redacted]" || trial.Usage.InputTokens != 12345678 {
+		t.Errorf("got output %q and %d tokens, want the text redacted and the number kept", *trial.FinalOutput, trial.Usage.InputTokens)
+	}
+}
+
+// TestAnInterruptionAfterTheLastTrial: the run is whole, so it completed.
+func TestAnInterruptionAfterTheLastTrial(t *testing.T) {
+	t.Parallel()
+	h := newHarness(parse(t, promptPack), `{cases: {small: [{text: "3"}], large: [{text: "42"}]}}`)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := 0
+	h.onFact = func(e event.Event) {
+		if e.Type == event.TrialDone {
+			if done++; done == 2 {
+				cancel(engine.ErrInterrupted)
+			}
+		}
+	}
+	if got := h.runPlan(t, ctx, h.plan(t)); got.Status != "completed" || got.Agents[0].Status != "completed" {
+		t.Errorf("got run %s, agent %s; want completed", got.Status, got.Agents[0].Status)
+	}
+}
+
+// TestAPanicIsAnInvalidTrial: a bug of ours is no failure of the agent's, and
+// the other trials go on.
+func TestAPanicIsAnInvalidTrial(t *testing.T) {
+	t.Parallel()
+	h := newHarness(parse(t, promptPack), `{cases: {small: [{text: "3"}], large: [{text: "42"}]}}`)
+	h.clients[0] = panicking{h.clients[0]}
+	result := h.run(t)
+	if card := result.Agents[0].Scorecard; card.PassedTrials != 1 || card.InvalidTrials != 1 {
+		t.Errorf("got %d passed, %d invalid; want one of each", card.PassedTrials, card.InvalidTrials)
+	}
+	if got := h.trials(t)[0]; got.Code != "internal_error" {
+		t.Errorf("got code %q", got.Code)
+	}
+}
+
+type panicking struct{ provider.Client }
+
+func (p panicking) Complete(ctx context.Context, req provider.Request, d func(provider.Delta)) (provider.Response, error) {
+	if req.Ref.Case == "small" {
+		panic("nil map")
+	}
+	return p.Client.Complete(ctx, req, d)
+}
+
 func TestAFactThatCannotBeRecordedEndsTheRun(t *testing.T) {
 	t.Parallel()
 	h := newHarness(parse(t, promptPack), `default: [{text: "3"}]`)
@@ -409,15 +463,18 @@ func TestPlanReadsBack(t *testing.T) {
 	}
 	left := plan.Trials[1:]
 	prior := [][]scoring.Trial{{{TrialID: plan.Trials[0].ID, CaseKey: "small", Repetition: 1, Attempt: 1, Outcome: scoring.OutcomePassed}}}
-	if err := back.Reopen(h.pack, left, prior); err != nil {
+	if err := back.Reopen(h.pack, engine.Progress{Left: left, Prior: prior, Facts: 2}); err != nil {
 		t.Fatal(err)
 	}
 	card := h.runPlan(t, t.Context(), &back).Agents[0].Scorecard
 	if card.Trials != 2 || card.PassedTrials != 2 {
 		t.Errorf("got %d trials, %d passed; want the one before and the one after", card.Trials, card.PassedTrials)
 	}
+	if first := h.facts[0]; first.Type != event.RunStarted || first.Sequence != 3 || first.ID != event.NewRunID(plan.RunID, 3) {
+		t.Errorf("the resumed run's first fact: got %s %d %q, want number 3", first.Type, first.Sequence, first.ID)
+	}
 	other := parse(t, strings.Replace(promptPack, "What is", "Say", 1))
-	if err := back.Reopen(other, left, nil); err == nil {
+	if err := back.Reopen(other, engine.Progress{Left: left}); err == nil {
 		t.Error("a plan was reopened with another pack")
 	}
 }

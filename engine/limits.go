@@ -59,30 +59,39 @@ func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 type spending struct {
 	tokens int64
 	usd    float64
-	priced bool // every reply so far had usage and a price
-	calls  int
 }
 
 func (s *spending) add(pricing scoring.Pricing, providerKey string, r provider.Response) {
-	s.calls++
 	if r.Usage == nil {
-		s.priced = false
 		return
 	}
 	s.tokens += r.Usage.Total
-	usd, ok := pricing.Cost(providerKey, r.Model, r.Usage.Input, r.Usage.Output)
+	usd, _ := pricing.Cost(providerKey, r.Model, r.Usage.Input, r.Usage.Output)
 	s.usd += usd
-	s.priced = ok && (s.priced || s.calls == 1)
 }
 
-// check returns the stop reason and the budget that is used up, before a call
-// that would go past it.
-func (l limits) check(s spending) (string, event.Budget, bool) {
-	if l.tokens > 0 && s.tokens >= l.tokens {
-		return stopTokens, event.Budget{Limit: "max_total_tokens", Allowed: float64(l.tokens), Used: float64(s.tokens)}, true
+// usedUp ends a trial whose budget does not allow another call.
+func (a *attempt) usedUp() (ending, bool) {
+	return a.budget(func(used, allowed float64) bool { return used >= allowed })
+}
+
+// overspent ends a trial that went past its budget with its last call.
+func (a *attempt) overspent() (ending, bool) {
+	return a.budget(func(used, allowed float64) bool { return used > allowed })
+}
+
+func (a *attempt) budget(reached func(used, allowed float64) bool) (ending, bool) {
+	for _, b := range []struct {
+		stop, key     string
+		used, allowed float64
+	}{
+		{stopTokens, "max_total_tokens", float64(a.spent.tokens), float64(a.limits.tokens)},
+		{stopCost, "max_cost_usd", a.spent.usd, a.limits.costUSD},
+	} {
+		if b.allowed > 0 && reached(b.used, b.allowed) {
+			a.log.emit(event.BudgetReach, event.Budget{Limit: b.key, Allowed: b.allowed, Used: b.used})
+			return byAgent(b.stop, "%s is used up: %g of %g", b.key, b.used, b.allowed), true
+		}
 	}
-	if l.costUSD > 0 && s.usd >= l.costUSD {
-		return stopCost, event.Budget{Limit: "max_cost_usd", Allowed: l.costUSD, Used: s.usd}, true
-	}
-	return "", event.Budget{}, false
+	return ending{}, false
 }

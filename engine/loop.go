@@ -31,6 +31,10 @@ func (a *attempt) loop(ctx context.Context) ending {
 		if err != nil {
 			return a.callFailed(ctx, err)
 		}
+		if end, over := a.overspent(); over {
+			a.stepEvent(event.StepDone)
+			return end
+		}
 		messages = append(messages, provider.Message{Role: provider.Assistant, Content: reply.Text, ToolCalls: reply.ToolCalls})
 		if len(reply.ToolCalls) == 0 {
 			end, over := a.text(reply, reminded)
@@ -68,11 +72,7 @@ func (a *attempt) mayStep(ctx context.Context) (ending, bool) {
 	if a.steps >= a.limits.steps {
 		return byAgent(stopSteps, "no answer within %d steps", a.limits.steps), true
 	}
-	if reason, budget, over := a.limits.check(a.spent); over {
-		a.log.emit(event.BudgetReach, budget)
-		return byAgent(reason, "%s is used up: %g of %g", budget.Limit, budget.Used, budget.Allowed), true
-	}
-	return ending{}, false
+	return a.usedUp()
 }
 
 // stepEvent is said for agents with tools only: a single question has no steps.
@@ -132,7 +132,10 @@ func (a *attempt) ask(ctx context.Context, messages []provider.Message) (provide
 			a.delta(delta, first)
 			first = false
 		},
-		Failed: a.failedTry,
+		Failed: func(t provider.FailedTry) {
+			first = true // what the next try says is new
+			a.failedTry(t)
+		},
 	})
 	if err != nil {
 		return provider.Response{}, err
@@ -251,7 +254,7 @@ func (a *attempt) callTool(ctx context.Context, call provider.ToolCall, among bo
 	began := a.log.clock.Now()
 	result, err := a.run.mode.tools.Call(ctx, a.box, call)
 	if err != nil {
-		return tool.Result{}, a.lost(ctx, err), true
+		return tool.Result{}, a.lost(ctx, phaseAgent, err), true
 	}
 	if counts {
 		a.toolCalls++

@@ -139,9 +139,15 @@ func (p *Plan) bind(src *pack.Pack) error {
 	return nil
 }
 
-// Reopen gives a stored plan its pack again, with the trials that are still to
-// be run and the attempts that are finished, by lane.
-func (p *Plan) Reopen(src *pack.Pack, unfinished []Trial, prior [][]scoring.Trial) error {
+// Progress is how far a stored run has come.
+type Progress struct {
+	Left  []Trial           // what is still to be run
+	Prior [][]scoring.Trial // the finished attempts, by lane and in order
+	Facts int64             // the number of the run's own last fact
+}
+
+// Reopen gives a stored plan its pack again, to go on from where it stopped.
+func (p *Plan) Reopen(src *pack.Pack, so Progress) error {
 	digest, err := src.Digest()
 	if err != nil {
 		return err
@@ -149,7 +155,7 @@ func (p *Plan) Reopen(src *pack.Pack, unfinished []Trial, prior [][]scoring.Tria
 	if digest != p.Pack.Digest {
 		return fmt.Errorf("the pack's digest is %.12s, the run was planned on %.12s", digest, p.Pack.Digest)
 	}
-	p.Trials, p.Prior = unfinished, prior
+	p.Trials, p.before = so.Left, so
 	return p.bind(src)
 }
 
@@ -200,8 +206,9 @@ func (p *Plan) schedule(newID func() string) {
 	}
 }
 
-// Ceiling is the most a run agent can cost in US dollars, retries of invalid
-// trials included. why says what is missing when there is none.
+// Ceiling is what a run agent can cost in US dollars before its limits stop
+// it, retries of invalid trials included; the reply that reaches a limit may go
+// past it. why says what is missing when there is none.
 func (p *Plan) Ceiling(lane int) (usd float64, why string) {
 	d := p.Agents[lane].Deployment
 	attempts := float64(len(p.Cases) * p.Options.Repetitions * (1 + p.Options.RetryInvalid))
@@ -239,8 +246,8 @@ func (p *Plan) kase(key string) (pack.Case, error) {
 }
 
 func (p *Plan) prior(lane int) []scoring.Trial {
-	if lane < len(p.Prior) {
-		return p.Prior[lane]
+	if lane < len(p.before.Prior) {
+		return p.before.Prior[lane]
 	}
 	return nil
 }

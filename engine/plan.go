@@ -29,9 +29,7 @@ type Plan struct {
 	// unfinished.
 	Trials []Trial `json:"-"`
 
-	// Prior holds the finished attempts of a resumed run, by lane.
-	Prior [][]scoring.Trial `json:"-"`
-
+	before Progress // of a resumed run
 	pack   *pack.Pack
 	spec   scoring.Spec
 	scorer *scoring.Scorer

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -39,21 +40,53 @@ func (r *redactor) add(form string) {
 	if err != nil {
 		return // a string always marshals
 	}
-	needle := b[1 : len(b)-1]
-	for _, n := range r.needles {
-		if bytes.Equal(n, needle) {
-			return
-		}
+	r.needle(b[1 : len(b)-1])
+	// a tool's result is JSON inside JSON
+	if twice, err := marshal(string(b[1 : len(b)-1])); err == nil {
+		r.needle(twice[1 : len(twice)-1])
 	}
-	r.needles = append(r.needles, needle)
 }
 
-// apply returns the JSON text without the secrets.
-func (r *redactor) apply(raw []byte) []byte {
-	for _, n := range r.needles {
-		raw = bytes.ReplaceAll(raw, n, []byte(redacted))
+func (r *redactor) needle(form []byte) {
+	if !slices.ContainsFunc(r.needles, func(n []byte) bool { return bytes.Equal(n, form) }) {
+		r.needles = append(r.needles, form)
 	}
-	return raw
+}
+
+// apply returns the JSON text without the secrets. Only what stands in strings
+// is looked at: digits of a number are no secret, and the text stays JSON.
+func (r *redactor) apply(raw []byte) []byte {
+	if !slices.ContainsFunc(r.needles, func(n []byte) bool { return bytes.Contains(raw, n) }) {
+		return raw
+	}
+	var out bytes.Buffer
+	for len(raw) > 0 {
+		start := bytes.IndexByte(raw, '"')
+		if start < 0 {
+			out.Write(raw)
+			break
+		}
+		end := start + 1
+		for end < len(raw) && raw[end] != '"' {
+			if raw[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		end = min(end, len(raw))
+		out.Write(raw[:start])
+		text := raw[start:end]
+		for _, n := range r.needles {
+			text = bytes.ReplaceAll(text, n, []byte(redacted))
+		}
+		out.Write(text)
+		if end < len(raw) {
+			out.WriteByte('"')
+			end++
+		}
+		raw = raw[end:]
+	}
+	return out.Bytes()
 }
 
 // text redacts plain text, such as an error for the run's record.

@@ -40,6 +40,7 @@ type run struct {
 	graderTime time.Duration // what the code_execution commands may take together
 	lanes      []*lane
 	seq        atomic.Int64 // of the run's own events
+	settled    atomic.Int64 // trials that need no more attempts
 }
 
 // lane is one run agent's part of a run.
@@ -67,7 +68,11 @@ func Run(ctx context.Context, plan *Plan, deps Deps) (Result, error) {
 	if err != nil && !errors.Is(err, context.Cause(ctx)) {
 		return Result{}, err
 	}
-	result := r.result(context.Cause(ctx))
+	cause := context.Cause(ctx)
+	if r.settled.Load() == int64(len(plan.Trials)) {
+		cause = nil // the end came after the last trial: the run is whole
+	}
+	result := r.result(cause)
 	return result, r.emit(ctx, event.RunFinished, event.RunEnd{Status: result.Status, Reason: result.Reason})
 }
 
@@ -80,6 +85,7 @@ func newRun(plan *Plan, deps Deps) (*run, error) {
 		return nil, fmt.Errorf("run %s: %w", plan.Name, sandbox.ErrUnavailable)
 	}
 	r := &run{plan: plan, deps: deps, mode: m, redact: newRedactor(deps.Secrets)}
+	r.seq.Store(plan.before.Facts)
 	for _, g := range plan.scorer.Graders() {
 		r.graderTime += defaultGraderTime
 		if g.Config.TimeoutMS != nil {
@@ -111,6 +117,7 @@ func (r *run) trials(ctx context.Context) error {
 			break
 		}
 		if r.lanes[t.Agent].halted.Load() != nil {
+			r.settled.Add(1)
 			continue
 		}
 		g.Go(func() error { return r.trial(ctx, t) })
@@ -122,13 +129,9 @@ func (r *run) trials(ctx context.Context) error {
 func (r *run) trial(ctx context.Context, t Trial) error {
 	l := r.lanes[t.Agent]
 	defer r.forget(t)
-	calls := 0
-	for number := t.Attempt; ; number++ {
+	for number, calls := t.Attempt, 0; ; number++ {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
-		}
-		if l.halted.Load() != nil {
-			return nil // another trial found out that this run agent cannot work
 		}
 		a, err := r.attempt(ctx, t, number)
 		if err != nil {
@@ -143,12 +146,12 @@ func (r *run) trial(ctx context.Context, t Trial) error {
 			return context.Cause(ctx)
 		}
 		calls = a.calls
-		last := f != faultInfra || number-t.Attempt >= r.plan.Options.RetryInvalid
-		l.add(result, last)
+		l.add(result, !a.again)
 		if f == faultFatal {
 			l.halted.CompareAndSwap(nil, &ending{code: result.Code, err: errors.New(result.Reason)})
 		}
-		if last {
+		if !a.again {
+			r.settled.Add(1)
 			return nil
 		}
 	}

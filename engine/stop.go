@@ -31,15 +31,15 @@ const (
 	stopProvider    = "provider_error"
 	stopSandbox     = "sandbox_error"
 	stopInterrupted = "interrupted"
+	stopInternal    = "internal_error"
 )
 
 // The phases of a trial, for an invalid trial's record.
 const (
-	phaseOpen    = "sandbox"
-	phaseStage   = "staging"
-	phaseAgent   = "agent"
-	phaseVerify  = "verification"
-	phaseScoring = "scoring"
+	phaseOpen   = "sandbox"
+	phaseStage  = "staging"
+	phaseAgent  = "agent"
+	phaseVerify = "verification" // scoring has its own, scoring.PhaseScoring
 )
 
 // fault is whose failure ended a trial.
@@ -79,7 +79,7 @@ func byCall(ctx context.Context, err error) ending {
 	}
 	var call *provider.Error
 	if !errors.As(err, &call) {
-		return ending{fault: faultInfra, stop: stopProvider, code: "internal_error", phase: phaseAgent, err: err}
+		return ending{fault: faultInfra, stop: stopProvider, code: stopInternal, phase: phaseAgent, err: err}
 	}
 	e := ending{stop: stopProvider, code: string(call.Code), phase: phaseAgent, err: err, call: call}
 	switch call.Code {

@@ -33,6 +33,7 @@ type attempt struct {
 	spent      spending
 	failing    *provider.Error // the last try, when it failed
 	firstPiece *event.TextDelta
+	again      bool // another attempt of the trial follows this one
 }
 
 // do takes an attempt from an empty box to a scored result. The result's
@@ -40,24 +41,39 @@ type attempt struct {
 // The error is non-nil only when facts could not be recorded.
 func (a *attempt) do(ctx context.Context) (scoring.Trial, fault, error) {
 	a.log.emitAs(event.SourceRun, event.TrialQueued, event.Queue{Attempt: a.number})
-	end := a.prepare(ctx)
+	end := a.guarded(func() ending { return a.prepare(ctx) })
 	if a.box != nil {
 		defer a.closeBox(ctx)
 	}
 	if end.fault == faultNone {
-		end = a.work(ctx)
+		end = a.guarded(func() ending { return a.work(ctx) })
 	}
 	if a.log.err != nil || end.fault == faultHalt {
 		return scoring.Trial{}, faultHalt, a.log.err
 	}
 	result := a.result(end)
-	a.log.emitAs(event.SourceRun, event.TrialDone, event.TrialEnd{Trial: result, WillRetry: a.retries(end)})
+	a.again = a.retries(end)
+	a.log.emitAs(event.SourceRun, event.TrialDone, event.TrialEnd{Trial: result, WillRetry: a.again})
 	return result, end.fault, a.log.err
 }
 
-// retries says whether another attempt follows this one.
+// guarded turns a panic, which is a bug of ours, into an invalid trial: the
+// others go on.
+func (a *attempt) guarded(part func() ending) (end ending) {
+	defer func() {
+		if r := recover(); r != nil {
+			end = ending{fault: faultInfra, stop: stopInternal, code: stopInternal, phase: phaseAgent,
+				err: fmt.Errorf("this is a bug in agentclash: %v", r)}
+		}
+	}()
+	return part()
+}
+
+// retries says whether another attempt follows: after a failure of the
+// infrastructure, while there are retries left and the run agent can work.
 func (a *attempt) retries(end ending) bool {
-	return end.fault == faultInfra && a.number-a.trial.Attempt < a.run.plan.Options.RetryInvalid
+	return end.fault == faultInfra && a.number-a.trial.Attempt < a.run.plan.Options.RetryInvalid &&
+		a.run.lanes[a.trial.Agent].halted.Load() == nil
 }
 
 // prepare opens the box and stages what the agent starts from.
@@ -70,7 +86,7 @@ func (a *attempt) prepare(ctx context.Context) ending {
 	}
 	box, err := a.run.deps.Boxes.Open(ctx, a.spec())
 	if err != nil {
-		return byBox(ctx, phaseOpen, fmt.Errorf("open a sandbox: %w", err))
+		return a.lost(ctx, phaseOpen, fmt.Errorf("open a sandbox: %w", err))
 	}
 	a.box = box
 	for _, f := range a.run.plan.pack.WorkspaceFiles(a.kase) {
@@ -86,7 +102,7 @@ func (a *attempt) staging(ctx context.Context, path string, err error) ending {
 	if errors.Is(err, sandbox.ErrNoSpace) || errors.Is(err, sandbox.ErrOutside) {
 		return ending{fault: faultPack, stop: stopSandbox, code: "pack_error", phase: phaseStage, err: err}
 	}
-	return byBox(ctx, phaseStage, err)
+	return a.lost(ctx, phaseStage, err)
 }
 
 func (a *attempt) spec() sandbox.Spec {
@@ -160,12 +176,12 @@ func (a *attempt) ended(end ending) {
 	a.log.emit(event.Failed, f)
 }
 
-// lost ends a trial whose box failed under the agent, and states it.
-func (a *attempt) lost(ctx context.Context, err error) ending {
-	end := byBox(ctx, phaseAgent, err)
+// lost ends a trial whose box failed, and states it.
+func (a *attempt) lost(ctx context.Context, phase string, err error) ending {
+	end := byBox(ctx, phase, err)
 	var box *sandbox.BoxError
 	if end.fault != faultHalt && errors.As(err, &box) {
-		a.log.emit(event.SandboxLost, event.Lost{Kind: string(box.Kind), Limit: box.Limit, Detail: box.Detail})
+		a.log.emit(event.SandboxLost, event.Lost{Kind: string(box.Kind), Limit: box.Limit, Detail: clipText(box.Detail, maxReason)})
 	}
 	return end
 }

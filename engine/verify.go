@@ -54,13 +54,17 @@ func (a *attempt) verify(ctx context.Context, agentEnd ending) ending {
 	return ending{}
 }
 
-// verifyFailed: a trial the agent has failed already stays failed; else the
-// box's error says whose failure it is.
+// verifyFailed: a box that the agent broke itself stays the agent's failure.
+// Otherwise the evidence is incomplete, and the box's error says whose fault
+// that is, whatever the agent did before.
 func (a *attempt) verifyFailed(ctx context.Context, agentEnd ending, err error) ending {
-	if agentEnd.fault == faultAgent {
+	if end, over := halted(ctx); over {
+		return end
+	}
+	if agentEnd.fault == faultAgent && agentEnd.stop == stopSandbox {
 		return ending{}
 	}
-	return byBox(ctx, phaseVerify, err)
+	return a.lost(ctx, phaseVerify, err)
 }
 
 // grade runs one code_execution command. What the command does, failing to
@@ -98,7 +102,7 @@ func (a *attempt) grade(ctx context.Context, g scoring.Grader) error {
 // the workspace's root for everything in the workspace (scoring.md 4.3).
 func graderDir(target string) string {
 	dir := path.Dir(target)
-	if dir == "." || dir == "/" || strings.HasPrefix(dir, sandbox.Workspace) {
+	if dir == "." || dir == "/" || dir == sandbox.Workspace || strings.HasPrefix(dir, sandbox.Workspace+"/") {
 		return sandbox.Workspace
 	}
 	return dir

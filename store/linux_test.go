@@ -250,7 +250,7 @@ func checkKilled(t *testing.T, path, runID string, acknowledged map[string]bool)
 	t.Helper()
 	db := open(t, path)
 	must(t, db.Check(t.Context()))
-	marked, err := db.MarkInterrupted(t.Context(), dead)
+	marked, err := db.MarkInterrupted(t.Context(), unseen)
 	if err != nil || len(marked) != 1 {
 		t.Fatalf("marked %v, %v", marked, err)
 	}

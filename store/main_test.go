@@ -141,7 +141,7 @@ func childHold(ctx context.Context, path, _ string) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.MarkInterrupted(ctx, func(string) bool { return true }) // the store works
+	_, err = db.MarkInterrupted(ctx, func(store.Owner, time.Time) bool { return true }) // the store works
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func childRead(ctx context.Context, path, _ string) error {
 			return err
 		}
 	}
-	if _, err := db.MarkInterrupted(ctx, func(string) bool { return false }); err != nil {
+	if _, err := db.MarkInterrupted(ctx, func(store.Owner, time.Time) bool { return false }); err != nil {
 		return err
 	}
 	fmt.Println("runs", total, "events", events)

@@ -172,7 +172,7 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrReadOnly", what, err)
 		}
 	}
-	if marked, err := db.MarkInterrupted(t.Context(), dead); err != nil || marked != nil {
+	if marked, err := db.MarkInterrupted(t.Context(), unseen); err != nil || marked != nil {
 		t.Errorf("MarkInterrupted: got %v, %v", marked, err)
 	}
 }

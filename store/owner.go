@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/agentclash/agentclash/engine"
 )
@@ -119,9 +120,10 @@ func endTrials(ctx context.Context, tx *sql.Tx, run int64, runStatus string) err
 }
 
 // MarkInterrupted marks every unfinished run, in all workspaces, whose owner
-// alive says no to, with its running trials, and returns those runs. On a
-// read-only store it marks nothing.
-func (db *DB) MarkInterrupted(ctx context.Context, alive func(owner string) bool) ([]Run, error) {
+// alive says no to, with its running trials, and returns those runs. Alive is
+// told when the owner last gave a sign of life. On a read-only store nothing
+// is marked.
+func (db *DB) MarkInterrupted(ctx context.Context, alive func(o Owner, lastSeen time.Time) bool) ([]Run, error) {
 	if db.ReadOnly() {
 		return nil, nil
 	}
@@ -130,7 +132,7 @@ func (db *DB) MarkInterrupted(ctx context.Context, alive func(owner string) bool
 	rows, err := db.r.QueryContext(ctx, "SELECT "+runColumns+runTables+"WHERE r.status IN ('queued', 'running', 'scoring') ORDER BY r.id")
 	err = each(rows, err, func(rows *sql.Rows) error {
 		r, err := scanRun(rows.Scan)
-		if err == nil && !alive(r.Owner.ID) {
+		if err == nil && !alive(r.Owner, r.Heartbeat) {
 			dead = append(dead, r)
 		}
 		return err

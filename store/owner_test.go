@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,6 +16,9 @@ import (
 
 func dead(string) bool  { return false }
 func alive(string) bool { return true }
+
+func unseen(store.Owner, time.Time) bool { return false }
+func seen(store.Owner, time.Time) bool   { return true }
 
 // interrupted leaves a run as a process that died: a passed trial, an invalid
 // one, one to be retried, one running, one queued and one untouched.
@@ -48,11 +52,11 @@ func TestInterruptedRunIsResumed(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	plan := interrupted(t, db)
-	if marked, err := db.MarkInterrupted(t.Context(), alive); err != nil || len(marked) != 0 {
+	if marked, err := db.MarkInterrupted(t.Context(), seen); err != nil || len(marked) != 0 {
 		t.Fatalf("with a live owner: marked %v, %v", marked, err)
 	}
 	asked := ""
-	marked, err := db.MarkInterrupted(t.Context(), func(owner string) bool { asked = owner; return false })
+	marked, err := db.MarkInterrupted(t.Context(), func(o store.Owner, _ time.Time) bool { asked = o.ID; return false })
 	must(t, err)
 	if len(marked) != 1 || marked[0].ID != plan.RunID || marked[0].Status != store.Interrupted || asked != me.ID {
 		t.Fatalf("with a dead owner: marked %+v, asked about %q", marked, asked)
@@ -66,7 +70,7 @@ func TestInterruptedRunIsResumed(t *testing.T) {
 	if diff := cmp.Diff(want, statuses(t, db, plan)); diff != "" {
 		t.Errorf("trials: want (-), got (+):\n%s", diff)
 	}
-	if again, err := db.MarkInterrupted(t.Context(), dead); err != nil || len(again) != 0 {
+	if again, err := db.MarkInterrupted(t.Context(), unseen); err != nil || len(again) != 0 {
 		t.Errorf("a second time: marked %v, %v", again, err)
 	}
 	if left, _ := readEvents(t, db, store.EventFilter{TrialID: plan.Trials[3].ID}); len(left) != 2 {

@@ -2,6 +2,7 @@ package event
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -65,13 +66,10 @@ var folders = map[Type]func(*Fold, Event) error{
 // Evidence returns what has been gathered so far.
 func (f *Fold) Evidence() scoring.Evidence {
 	ev := f.ev
-	f.totals(&ev)
 	for _, u := range f.usage {
-		if u.TotalTokens == 0 {
-			u.TotalTokens = u.InputTokens + u.OutputTokens
-		}
 		ev.Models = append(ev.Models, *u)
 	}
+	f.totals(&ev)
 	slices.SortFunc(ev.Models, func(a, b scoring.ModelUsage) int {
 		if c := strings.Compare(a.ProviderKey, b.ProviderKey); c != 0 {
 			return c
@@ -92,11 +90,8 @@ func (f *Fold) totals(ev *scoring.Evidence) {
 		return
 	}
 	var in, out, total int64
-	for _, u := range f.usage {
+	for _, u := range ev.Models {
 		in, out, total = in+u.InputTokens, out+u.OutputTokens, total+u.TotalTokens
-	}
-	if total == 0 {
-		total = in + out
 	}
 	if ev.InputTokens == nil {
 		ev.InputTokens = &in
@@ -143,7 +138,7 @@ func (f *Fold) callDone(e Event) error {
 	}
 	u.InputTokens += call.Usage.Input
 	u.OutputTokens += call.Usage.Output
-	u.TotalTokens += call.Usage.Total
+	u.TotalTokens += cmp.Or(call.Usage.Total, call.Usage.Input+call.Usage.Output)
 	return nil
 }
 
