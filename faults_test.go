@@ -172,7 +172,7 @@ func (p program) kill(t *testing.T, rounds int, within time.Duration) {
 func (p program) killOnce(t *testing.T, name string, after time.Duration) map[string]bool {
 	t.Helper()
 	c := p.command(t.Context(), "eval", "start", "--pack", "pack.yaml", "--model", "scripted/agent.yaml", "--model", "scripted/other.yaml",
-		"--image", "builtin", "--name", name, "--follow", "--json", "--quiet")
+		"--image", "builtin", "--concurrency", "4", "--name", name, "--follow", "--json", "--quiet")
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func TestInterruptAndCancel(t *testing.T) {
 	p.write(t, "pack.yaml", hundredCases("prompt_eval"))
 	p.write(t, "agent.yaml", "default: [{text: done, delay_ms: 100}]\n")
 	start := func(name string) *exec.Cmd {
-		c := p.command(t.Context(), "eval", "start", "--pack", "pack.yaml", "--model", "scripted/agent.yaml", "--name", name, "--follow")
+		c := p.command(t.Context(), "eval", "start", "--pack", "pack.yaml", "--model", "scripted/agent.yaml", "--name", name, "--concurrency", "4", "--follow")
 		out, err := c.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)

@@ -66,7 +66,7 @@ func TestModelServer(t *testing.T) {
 	p := newProgram(t)
 	p.env = append(p.env, "OPENAI_API_KEY="+key)
 	p.write(t, "pack.yaml", nativeFiles)
-	p.must(t, "deployment", "create", "--name", "served", "--model", "openai/gpt-test", "--base-url", server.URL)
+	p.must(t, "deployment", "create", "--name", "served", "--model", "openai/gpt-test", "--base-url", server.URL, "--account", "env://OPENAI_API_KEY")
 	out := p.must(t, "eval", "start", "--pack", "pack.yaml", "--deployment", "served", "--sandbox", "scratch", "--name", "one", "--follow", "--exit-code")
 	for _, want := range []string{"rate_limit", "write_file", "passed 1.00"} {
 		if !strings.Contains(out, want) {

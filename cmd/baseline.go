@@ -30,6 +30,9 @@ func newBaselineSet(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if c := picked.Scorecard; c != nil && c.PassedTrials+c.FailedTrials == 0 {
+					return usage("no trial of %s in run %s could be judged: it is no baseline", picked.Label, r.Name).hint("agentclash run get %s", short(r.ID))
+				}
 				if picked.Scorecard == nil {
 					return usage("run %s has not ended: a baseline needs its scorecard", r.Name).hint("agentclash run get %s", short(r.ID))
 				}

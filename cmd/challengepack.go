@@ -43,8 +43,15 @@ Exit status: 0 all are valid, 64 one is not, 66 a file does not exist.`,
 
 func runPackValidate(a *app, args []string) error {
 	doc := view.ValidateDocument{Valid: true}
+	status := statusOK
 	for _, arg := range args {
 		files, err := a.packFiles(arg)
+		if errors.Is(err, fs.ErrNotExist) {
+			missing := view.Problem{Field: "bundle", Message: "no such file"}
+			doc.Files = append(doc.Files, view.ValidatedFile{File: arg, Errors: view.List[view.Problem]{missing}})
+			doc.Valid, status = false, max(status, statusNotFound)
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -54,7 +61,9 @@ func runPackValidate(a *app, args []string) error {
 				return err
 			}
 			valid := problems.Err() == nil
-			doc.Valid = doc.Valid && valid
+			if !valid {
+				doc.Valid, status = false, max(status, statusUsage)
+			}
 			doc.Files = append(doc.Files, view.ValidatedFile{
 				File: file, Valid: valid, Errors: viewProblems(problems.Errors()), Warnings: viewProblems(problems.Warnings()),
 			})
@@ -68,10 +77,10 @@ func runPackValidate(a *app, args []string) error {
 		}
 		return view.Problems(w, doc, o)
 	})
-	if err != nil || doc.Valid {
+	if err != nil {
 		return err
 	}
-	return exit(statusUsage)
+	return verdict(status)
 }
 
 // packFiles is what an argument stands for.
@@ -80,9 +89,6 @@ func (a *app) packFiles(arg string) ([]string, error) {
 		return []string{arg}, nil
 	}
 	info, err := os.Stat(a.path(arg))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &failure{status: statusNotFound, code: "file_not_found", err: fmt.Errorf("read pack %s: no such file", arg)}
-	}
 	if err != nil {
 		return nil, fmt.Errorf("read pack: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"syscall"
 
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -31,13 +32,16 @@ func classify(err error) *failure {
 		{context.Canceled, statusInterrupted, "aborted", ""},
 		{store.ErrNotFound, statusNotFound, "not_found", "agentclash run list"},
 		{pack.ErrNotFound, statusNotFound, "not_found", ""},
+		{pack.ErrNotFile, statusUsage, "invalid_argument", ""},
+		{syscall.ENOTDIR, statusUsage, "invalid_config", "set AGENTCLASH_HOME to a directory"},
+		{syscall.EISDIR, statusUsage, "invalid_argument", ""},
 		{store.ErrConflict, statusUsage, "conflict", ""},
 		{store.ErrOwned, statusUsage, "conflict", "wait for it, or agentclash run cancel RUN"},
 		{store.ErrLocked, statusTryAgain, "store_locked", ""},
 		{store.ErrNewer, statusUsage, "store_newer", "install a newer agentclash, or set AGENTCLASH_HOME to another directory"},
 		{store.ErrReadOnly, statusNoPermission, "permission_denied", "make the directory writable, or set AGENTCLASH_HOME to another one"},
-		{store.ErrFull, statusError, "disk_full", "make room, then run the command again: nothing that was finished is lost"},
-		{store.ErrCorrupt, statusError, "store_damaged", "restore a backup, or set AGENTCLASH_HOME to another directory"},
+		{store.ErrFull, statusTryAgain, "disk_full", "make room, then run the command again: nothing that was finished is lost"},
+		{store.ErrCorrupt, statusUnavailable, "store_damaged", "restore a backup, or set AGENTCLASH_HOME to another directory"},
 		{sandbox.ErrUnavailable, statusUnavailable, "docker_unavailable", "agentclash doctor"},
 		{fs.ErrPermission, statusNoPermission, "permission_denied", ""},
 		{fs.ErrNotExist, statusNotFound, "file_not_found", ""},

@@ -66,7 +66,7 @@ Keys are never given here: an account says where the key is found.`,
 	f.StringVar(&s.Name, "name", "", "name of the deployment")
 	f.StringVar(&s.Model, "model", "", "provider/model")
 	f.StringVar(&s.BaseURL, "base-url", "", "address of an OpenAI-compatible server, up to and including /v1")
-	f.StringVar(&s.Account, "account", "", "where the key is: env://NAME or workspace-secret://NAME (default: the provider's own variable)")
+	f.StringVar(&s.Account, "account", "", "where the key is: env://NAME or workspace-secret://NAME (default: the provider's own variable; with --base-url none)")
 	f.StringVar(&s.System, "system", "", "system prompt")
 	f.StringVar(&s.SystemFile, "system-file", "", "file with the system prompt")
 	f.IntVar(&s.Limits.MaxIterations, "max-iterations", 0, "steps of one trial (0: 50)")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,6 +14,7 @@ import (
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/store"
 )
 
 func newEval(a *app) *cobra.Command {
@@ -87,6 +89,9 @@ func (o *startOptions) check(a *app) error {
 	case sandboxAuto, sandboxDocker, sandboxScratch:
 	default:
 		return usage("--sandbox must be auto, docker or scratch, not %q", o.sandbox)
+	}
+	if name := strings.ToLower(strings.TrimSpace(o.name)); name == store.Latest || name == store.Baseline {
+		return usage("--name %s is taken: it means a run already", name)
 	}
 	if o.sandbox == sandboxScratch && o.image != "" {
 		return usage("--image goes with a Docker sandbox, not with --sandbox scratch")
@@ -192,7 +197,11 @@ func (o *startOptions) imageFor(p *pack.Pack) string {
 }
 
 func planFailure(err error) error {
-	return usage("plan the run: %w", err)
+	f := usage("plan the run: %w", err)
+	if errors.Is(err, pack.ErrNotFound) {
+		f.status, f.code = statusNotFound, "not_found"
+	}
+	return f
 }
 
 func (a *app) printPlan(p *engine.Plan) error {

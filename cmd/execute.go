@@ -58,7 +58,8 @@ func (a *app) execute(ctx context.Context, e execution) (result engine.Result, e
 	}
 	result, err = a.run(ctx, db, e)
 	if err != nil {
-		return engine.Result{}, fmt.Errorf("run %s: %w", e.plan.Name, err)
+		return engine.Result{}, classify(fmt.Errorf("run %s: %w", e.plan.Name, err)).
+			hint("what was finished is kept; agentclash run resume %s runs the rest", short(e.plan.RunID))
 	}
 	// the end is stored whatever ended the run
 	if err := db.FinishRun(context.WithoutCancel(ctx), e.plan.RunID, self(), result); err != nil {
@@ -81,7 +82,11 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 	if err != nil {
 		return engine.Result{}, err
 	}
-	defer func() { err = errors.Join(err, recorder.Close()) }()
+	defer func() {
+		if cerr := recorder.Close(); cerr != nil && err == nil {
+			err = cerr // else it is what has been said already
+		}
+	}()
 	if err := db.SetRunStatus(ctx, e.plan.RunID, self(), store.Running); err != nil {
 		return engine.Result{}, err
 	}

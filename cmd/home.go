@@ -21,7 +21,7 @@ func (a *app) home() (string, error) {
 			return filepath.Join(dir, ".agentclash"), nil
 		}
 	}
-	return "", (&failure{status: statusError, code: "invalid_config", err: errors.New("find the home directory: HOME is not set")}).
+	return "", (&failure{status: statusUsage, code: "invalid_config", err: errors.New("find the home directory: HOME is not set")}).
 		hint("set HOME, or AGENTCLASH_HOME to a directory of your choice")
 }
 

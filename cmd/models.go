@@ -104,6 +104,9 @@ func (a *app) client(d engine.Deployment) (provider.Client, string, error) {
 		s = list[i]
 	}
 	s.baseURL = cmp.Or(d.BaseURL, s.baseURL)
+	if d.BaseURL != "" && i >= 0 && d.BaseURL != list[i].baseURL {
+		s.keyVar = "" // a vendor's key is for the vendor: another server gets one only when the account says so
+	}
 	key, err := a.key(d, s.keyVar)
 	if err != nil {
 		return nil, "", err
@@ -128,6 +131,9 @@ func (a *app) script(model string) (provider.Client, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &failure{status: statusNotFound, code: "file_not_found", err: fmt.Errorf("read the script %q: no such file", model)}
 	}
+	if info, serr := os.Stat(a.path(model)); serr == nil && info.IsDir() {
+		return nil, usage("read the script %q: it is a directory", model)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the script %q: %w", model, err)
 	}
@@ -139,8 +145,7 @@ func (a *app) script(model string) (provider.Client, error) {
 }
 
 // key finds a deployment's key: where its account says, else in its provider's
-// own variable or a secret of that name. A base URL of the user's own works
-// without one.
+// own variable or a secret of that name. A server of the user's own needs none.
 func (a *app) key(d engine.Deployment, keyVar string) (string, error) {
 	switch scheme, name, _ := strings.Cut(d.Account, "://"); {
 	case d.Account == "":
@@ -165,7 +170,7 @@ func (a *app) key(d engine.Deployment, keyVar string) (string, error) {
 		return v, nil
 	}
 	v, ok, err := a.secret(keyVar)
-	if err != nil || ok || d.BaseURL != "" {
+	if err != nil || ok {
 		return v, err
 	}
 	return "", noKey(d, "%s is not set, and there is no secret of that name", keyVar).

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -266,6 +267,11 @@ as NDJSON. Patterns given with --filter are names or globs such as 'tool.*'.`,
 		Args:    upTo(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx := c.Context()
+			for _, f := range filter {
+				if _, err := path.Match(f, ""); err != nil {
+					return usage("--filter %q is no name or glob", f)
+				}
+			}
 			return a.withRun(ctx, args, func(db *store.DB, r store.Run) error {
 				sink := view.Events(a.p.Out, a.viewOptions())
 				if a.output == "json" {

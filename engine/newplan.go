@@ -62,7 +62,7 @@ func NewPlan(req PlanRequest) (*Plan, error) {
 		p.Mode = pack.Native
 	}
 	if p.Name == "" {
-		p.Name = p.Pack.Slug + "-" + p.CreatedAt.Format("20060102-150405")
+		p.Name = p.Pack.Slug + "-" + p.CreatedAt.Format("20060102-150405") + "-" + p.RunID[max(0, len(p.RunID)-4):]
 	}
 	if err := p.agents(req); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func selectCases(set pack.InputSet, keys []string) ([]pack.Case, error) {
 		picked = append(picked, set.Cases[i])
 	}
 	if len(unknown) > 0 {
-		return nil, fmt.Errorf("input set %q has no case %s", set.Key, strings.Join(unknown, ", "))
+		return nil, fmt.Errorf("input set %q has no case %s: %w", set.Key, strings.Join(unknown, ", "), pack.ErrNotFound)
 	}
 	return picked, nil
 }
@@ -111,7 +111,7 @@ func (p *Plan) agents(req PlanRequest) error {
 	for i, d := range req.Deployments {
 		for _, other := range p.Agents {
 			if strings.EqualFold(other.Label, d.Name) {
-				return fmt.Errorf("two run agents are called %q: give one of them another name", d.Name)
+				return fmt.Errorf("two run agents are called %q: give one of them a name of its own with agentclash deployment create", d.Name)
 			}
 		}
 		p.Agents = append(p.Agents, RunAgent{ID: req.NewID(), Label: d.Name, Lane: i, Deployment: d})

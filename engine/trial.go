@@ -13,6 +13,10 @@ import (
 	"github.com/agentclash/agentclash/scoring"
 )
 
+// maxAttemptWait is how long a provider may ask to be left alone before another
+// attempt of a trial is not made at all.
+const maxAttemptWait = time.Minute
+
 // attempt is one try at a trial: its conversation, its box, its counters.
 type attempt struct {
 	run        *run
@@ -33,7 +37,8 @@ type attempt struct {
 	spent      spending
 	failing    *provider.Error // the last try, when it failed
 	firstPiece *event.TextDelta
-	again      bool // another attempt of the trial follows this one
+	again      bool          // another attempt of the trial follows this one
+	wait       time.Duration // before it, as the provider asked
 }
 
 // do takes an attempt from an empty box to a scored result. The result's
@@ -72,7 +77,10 @@ func (a *attempt) guarded(part func() ending) (end ending) {
 // retries says whether another attempt follows: after a failure of the
 // infrastructure, while there are retries left and the run agent can work.
 func (a *attempt) retries(end ending) bool {
-	return end.fault == faultInfra && a.number-a.trial.Attempt < a.run.plan.Options.RetryInvalid &&
+	if end.call != nil {
+		a.wait = end.call.RetryAfter
+	}
+	return end.fault == faultInfra && a.wait <= maxAttemptWait && a.number-a.trial.Attempt < a.run.plan.Options.RetryInvalid &&
 		a.run.lanes[a.trial.Agent].halted.Load() == nil
 }
 

@@ -9,10 +9,14 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
+	"strings"
 )
 
 // MaxBytes is how long a pack file may be.
 const MaxBytes = 16 << 20
+
+// ErrNotFile is the error for a path that is a directory, a pipe or a device.
+var ErrNotFile = errors.New("not a file that can be read")
 
 // Load reads the pack file at a path, and its assets from the file's
 // directory, out of which no asset may lead. The pack is nil when the problems
@@ -58,18 +62,24 @@ func Parse(name string, src []byte) (*Pack, Problems) {
 
 // readFile reads at most one byte more than a pack may have.
 func readFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	// opening a pipe that nobody writes to would wait for ever; a shell's own
+	// pipes (/dev/stdin, /dev/fd) have a writer
+	if !info.Mode().IsRegular() && !strings.HasPrefix(name, "/dev/") {
+		what := "is a pipe or a device"
+		if info.IsDir() {
+			what = "is a directory"
+		}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("%s, %w", what, ErrNotFile)}
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("is a directory")}
-	}
 	return io.ReadAll(io.LimitReader(f, MaxBytes+1))
 }
 

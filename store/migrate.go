@@ -77,11 +77,17 @@ func migrate(ctx context.Context, pool *sql.DB, steps []migration) error {
 	return tx.Commit()
 }
 
+// errUnborn: a file that a process made and could not fill, for want of room.
+var errUnborn = errors.New("its schema was never made")
+
 // current is nil when the schema is the one this binary reads.
 func current(ctx context.Context, pool *sql.DB, newest int) error {
 	version, err := schemaVersion(ctx, pool, newest)
 	if err != nil {
 		return err
+	}
+	if version == 0 {
+		return errUnborn
 	}
 	if version < newest {
 		return fmt.Errorf("its schema %d is older than this binary's %d and cannot be migrated while read-only: %w", version, newest, ErrReadOnly)

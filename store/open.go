@@ -100,6 +100,9 @@ func (db *DB) openReading(ctx context.Context) error {
 		}
 		err = db.openFile(ctx, url.Values{"mode": {"ro"}, "immutable": {"1"}})
 	}
+	if errors.Is(err, errUnborn) {
+		err = db.openEmpty(ctx)
+	}
 	return db.fail(doing, err)
 }
 

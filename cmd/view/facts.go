@@ -209,7 +209,12 @@ func codeResult(v scoring.CodeRun) string {
 func describeLoop(e event.Event) (string, error) {
 	switch e.Type {
 	case event.Started:
-		return told(e, func(v event.TrialStart) string { return "on " + or(v.ExecutionTarget) })
+		return told(e, func(v event.TrialStart) string {
+			if v.ExecutionTarget == "none" {
+				return "" // there is no sandbox to name
+			}
+			return "on " + or(v.ExecutionTarget)
+		})
 	case event.Completed:
 		return told(e, func(v event.End) string {
 			return fmt.Sprintf("%s, %s, %s", or(v.StopReason), count(v.StepCount, "step"), count(v.ToolCallCount, "tool call"))
