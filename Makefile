@@ -20,16 +20,17 @@ build: ## build bin/agentclash (static, no cgo)
 quickstart: build ## the main job with no key: run, scorecard, baseline, comparison
 	@sh examples/quickstart.sh $(BIN)
 
-test: ## run every test; those that need Docker run when an engine answers
+test: build ## run every test; those that need Docker run when an engine answers
 	@$(if $(RACE),true,echo "note: no C compiler found: the race detector is off")
-	@docker version >/dev/null 2>&1 || $(GO) run ./bench/engine >/dev/null 2>&1 || echo "note: no Docker engine answers: the tests that need one are skipped"
-	$(GO) test $(RACE) -timeout 15m ./...
+	@$(BIN) doctor --json --query '.checks[] | select(.name == "docker") | .status' 2>/dev/null | grep -qx ok \
+		|| echo "note: no Docker engine answers: the tests that need one are skipped"
+	$(GO) test $(RACE) $(TESTFLAGS) -timeout 15m ./...
 
 slow-test: ## the long fault and simulation tests as well
 	AGENTCLASH_SLOW=1 $(GO) test $(RACE) -timeout 60m ./...
 
 lint: ## vet, format and the linters of .golangci.yml
-	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "gofmt: the files above are not formatted: make fmt"; exit 1; }
+	@files=$$(gofmt -l .); test -z "$$files" || { echo "not formatted (make fmt): $$files"; exit 1; }
 	$(GO) vet ./...
 	$(GO) -C .ci/lint tool -n golangci-lint >/dev/null
 	$$($(GO) -C .ci/lint tool -n golangci-lint) run ./...
