@@ -154,24 +154,9 @@ func (r *run) trial(ctx context.Context, t Trial) error {
 			r.settled.Add(1)
 			return nil
 		}
-		if err := r.pause(ctx, a.wait); err != nil {
+		if err := r.retry(0).Pause(ctx, a.wait); err != nil {
 			return context.Cause(ctx)
 		}
-	}
-}
-
-// pause waits, or returns early with the context's end.
-func (r *run) pause(ctx context.Context, d time.Duration) error {
-	if r.deps.Sleep != nil {
-		return r.deps.Sleep(ctx, d)
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }
 

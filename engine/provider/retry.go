@@ -130,7 +130,7 @@ func (r Retry) Do(ctx context.Context, client Client, req Request, obs Observer)
 		if obs.Failed != nil {
 			obs.Failed(failed)
 		}
-		if !failed.Retrying || r.sleep(ctx, wait) != nil {
+		if !failed.Retrying || r.Pause(ctx, wait) != nil {
 			return Response{}, lastWord(ctx, failed.Err, err)
 		}
 		waited += wait
@@ -149,7 +149,8 @@ func (p Policy) try(ctx context.Context, client Client, req Request, onDelta fun
 	return client.Complete(ctx, req, onDelta)
 }
 
-func (r Retry) sleep(ctx context.Context, d time.Duration) error {
+// Pause waits as between two tries, or returns early with the context's error.
+func (r Retry) Pause(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
