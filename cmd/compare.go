@@ -74,20 +74,20 @@ Every score is 0 to 1 and higher is better, latency and cost scores included.`,
 			if err != nil {
 				return err
 			}
-			comparison, _ := a.judge(baseline, candidate)
-			d := a.comparisonDocument(baseline, candidate, view.Bookmark{Participant: baseline.participant()}, comparison)
-			return a.print(comparison, func(w io.Writer, v view.Options) error { return view.Comparison(w, d, v) })
+			d := a.judge(baseline, candidate).document(candidate, view.Bookmark{Participant: baseline.participant()})
+			return a.print(d.Comparison, func(w io.Writer, v view.Options) error { return view.Comparison(w, d, v) })
 		},
 	}
 	o.addFlags(c)
 	return c
 }
 
-func (a *app) comparisonDocument(baseline, candidate side, mark view.Bookmark, c compare.Comparison) view.ComparisonDocument {
-	b, s := baseline.snapshot(), candidate.snapshot()
+// document is the comparison as it is shown; a gate is added by who asks for
+// one.
+func (j judgement) document(candidate side, mark view.Bookmark) view.ComparisonDocument {
 	return view.ComparisonDocument{
-		WorkspaceID: candidate.run.Workspace, Baseline: mark, Candidate: candidate.participant(), Comparison: c,
-		BaselineSide: &b, CandidateSide: &s,
+		WorkspaceID: candidate.run.Workspace, Baseline: mark, Candidate: candidate.participant(), Comparison: j.comparison,
+		BaselineSide: &j.baseline, CandidateSide: &j.candidate,
 	}
 }
 
@@ -155,19 +155,19 @@ func (a *app) compareWith(ctx context.Context, db *store.DB, mark store.Baseline
 	if err != nil {
 		return err
 	}
-	comparison, judged := a.judge(baseline, candidate)
-	d := a.comparisonDocument(baseline, candidate, bookmark(mark, baseline.run.Status), comparison)
+	j := a.judge(baseline, candidate)
+	d := j.document(candidate, bookmark(mark, baseline.run.Status))
 	if gate {
-		if judged, err = a.keepGate(ctx, baseline, candidate, judged); err != nil {
+		if j.gate, err = a.keepGate(ctx, baseline, candidate, j.gate); err != nil {
 			return err
 		}
-		d.ReleaseGate = &judged
+		d.ReleaseGate = &j.gate
 	}
 	err = a.print(d, func(w io.Writer, v view.Options) error { return view.Comparison(w, d, v) })
 	if err != nil || !gate {
 		return err
 	}
-	return verdict(judged.Verdict.ExitStatus())
+	return verdict(j.gate.Verdict.ExitStatus())
 }
 
 // gateRun gates a run that has just ended against the baseline of its pack.
@@ -210,8 +210,8 @@ func (a *app) gateAgents(ctx context.Context, db *store.DB, mark store.BaselineM
 		if err != nil {
 			return err
 		}
-		_, judged := a.judge(baseline, candidate)
-		if judged, err = a.keepGate(ctx, baseline, candidate, judged); err != nil {
+		judged, err := a.keepGate(ctx, baseline, candidate, a.judge(baseline, candidate).gate)
+		if err != nil {
 			return err
 		}
 		a.say("gate %s: %s: %s", agent.Label, judged.Verdict, judged.Summary)
@@ -275,8 +275,8 @@ Exit status: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 			if err != nil {
 				return err
 			}
-			_, g := a.judge(baseline, candidate)
-			if g, err = a.keepGate(ctx, baseline, candidate, g); err != nil {
+			g, err := a.keepGate(ctx, baseline, candidate, a.judge(baseline, candidate).gate)
+			if err != nil {
 				return err
 			}
 			if err := a.print(g, func(w io.Writer, v view.Options) error { return view.Gate(w, g, v) }); err != nil {

@@ -176,21 +176,7 @@ func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
 }
 
 // storedDeployments lists the workspace's deployments; none without a store.
-func (a *app) storedDeployments(ctx context.Context) ([]engine.Deployment, error) {
-	page, err := a.deploymentPage(ctx)
-	var list []engine.Deployment
-	for _, d := range page {
-		list = append(list, d.deployment)
-	}
-	return list, err
-}
-
-type storedDeployment struct {
-	row        view.Deployment
-	deployment engine.Deployment
-}
-
-func (a *app) deploymentPage(ctx context.Context) ([]storedDeployment, error) {
+func (a *app) storedDeployments(ctx context.Context) ([]view.Deployment, error) {
 	db, ok, err := a.reading(ctx)
 	if err != nil || !ok {
 		return nil, err
@@ -203,11 +189,11 @@ func (a *app) deploymentPage(ctx context.Context) ([]storedDeployment, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]storedDeployment, len(rows))
+	list := make([]view.Deployment, len(rows))
 	for i, r := range rows {
-		list[i] = storedDeployment{deployment: r.Deployment, row: view.Deployment{
+		list[i] = view.Deployment{
 			ID: r.ID, Name: r.Name, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, Account: r.Account, CreatedAt: r.CreatedAt,
-		}}
+		}
 	}
 	return list, nil
 }
@@ -217,14 +203,11 @@ func newDeploymentList(a *app) *cobra.Command {
 		Use: "list", Short: "List the deployments", Args: noArgs,
 		Example: "  agentclash deployment list",
 		RunE: func(c *cobra.Command, _ []string) error {
-			list, err := a.deploymentPage(c.Context())
+			list, err := a.storedDeployments(c.Context())
 			if err != nil {
 				return err
 			}
-			page := view.Page[view.Deployment]{Total: len(list), Limit: len(list)}
-			for _, d := range list {
-				page.Items = append(page.Items, d.row)
-			}
+			page := view.Page[view.Deployment]{Items: list, Total: len(list), Limit: len(list)}
 			return a.print(page, func(w io.Writer, o view.Options) error {
 				if page.Total == 0 {
 					a.say("! no deployments yet: agentclash deployment create --name NAME --model PROVIDER/MODEL")

@@ -81,17 +81,25 @@ func (a *app) scorecardDocument(ctx context.Context, db *store.DB, s side) (view
 	if base.agent.ID == s.agent.ID {
 		return d, nil
 	}
-	comparison, gate := a.judge(base, s)
-	d.Comparison, d.ReleaseGate = &comparison, &gate
+	j := a.judge(base, s)
+	d.Comparison, d.ReleaseGate = &j.comparison, &j.gate
 	return d, nil
 }
 
+// judgement is what comparing two sides came to, with the sides as they were
+// compared.
+type judgement struct {
+	baseline, candidate compare.Snapshot
+	comparison          compare.Comparison
+	gate                compare.GateResult
+}
+
 // judge compares two sides and holds the result against the default policy.
-func (a *app) judge(baseline, candidate side) (compare.Comparison, compare.GateResult) {
-	b, c := baseline.snapshot(), candidate.snapshot()
-	comparison := compare.Compare(b, c)
-	comparison.GeneratedAt = a.p.Now().UTC()
-	gate := compare.Gate(compare.DefaultPolicy(), comparison, b, c)
-	gate.GeneratedAt = comparison.GeneratedAt
-	return comparison, gate
+func (a *app) judge(baseline, candidate side) judgement {
+	j := judgement{baseline: baseline.snapshot(), candidate: candidate.snapshot()}
+	j.comparison = compare.Compare(j.baseline, j.candidate)
+	j.comparison.GeneratedAt = a.p.Now().UTC()
+	j.gate = compare.Gate(compare.DefaultPolicy(), j.comparison, j.baseline, j.candidate)
+	j.gate.GeneratedAt = j.comparison.GeneratedAt
+	return j
 }

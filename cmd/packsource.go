@@ -84,7 +84,12 @@ func (a *app) storedPack(ctx context.Context, selector string) (*pack.Pack, erro
 	if err != nil {
 		return nil, err
 	}
-	s, err := db.Snapshot(ctx, found.ID)
+	return packOf(ctx, db, found.ID)
+}
+
+// packOf reads a stored pack version back.
+func packOf(ctx context.Context, db *store.DB, id string) (*pack.Pack, error) {
+	s, err := db.Snapshot(ctx, id)
 	if err != nil {
 		return nil, err
 	}

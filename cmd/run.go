@@ -13,7 +13,6 @@ import (
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
-	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/store"
 )
@@ -391,11 +390,7 @@ func (a *app) reopen(ctx context.Context, db *store.DB, r store.Run, againInvali
 	if err != nil {
 		return execution{}, err
 	}
-	snapshot, err := db.Snapshot(ctx, r.PackID)
-	if err != nil {
-		return execution{}, err
-	}
-	p, err := pack.FromManifest(snapshot.Manifest, snapshot.Assets)
+	p, err := packOf(ctx, db, r.PackID)
 	if err != nil {
 		return execution{}, err
 	}
@@ -405,17 +400,12 @@ func (a *app) reopen(ctx context.Context, db *store.DB, r store.Run, againInvali
 	}
 	prior := make([][]scoring.Trial, len(plan.Agents))
 	for lane, agent := range plan.Agents {
-		err := db.Trials(ctx, store.TrialFilter{RunAgentID: agent.ID, AllAttempts: true}, func(t store.Trial) error {
-			if len(t.Result) == 0 {
-				return nil
+		err := finished(ctx, db, agent.ID, func(t scoring.Trial) {
+			t.FinalOutput = nil // the totals need scores, not texts
+			if t.Scorecard != nil {
+				t.Scorecard.Validators, t.Scorecard.Metrics = nil, nil
 			}
-			end, err := t.End()
-			end.FinalOutput = nil // the totals need scores, not texts
-			if end.Scorecard != nil {
-				end.Scorecard.Validators, end.Scorecard.Metrics = nil, nil
-			}
-			prior[lane] = append(prior[lane], end.Trial)
-			return err
+			prior[lane] = append(prior[lane], t)
 		})
 		if err != nil {
 			return execution{}, fmt.Errorf("resume run %s: %w", r.Name, err)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
-	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/scoring/compare"
 	"github.com/agentclash/agentclash/store"
@@ -62,23 +61,12 @@ func (s *side) read(ctx context.Context, db *store.DB) error {
 	if s.plan, err = db.Plan(ctx, s.run.ID); err != nil {
 		return err
 	}
-	snapshot, err := db.Snapshot(ctx, s.run.PackID)
-	if err != nil {
-		return err
-	}
-	p, err := pack.FromManifest(snapshot.Manifest, snapshot.Assets)
+	p, err := packOf(ctx, db, s.run.PackID)
 	if err != nil {
 		return err
 	}
 	s.spec = p.Version.EvaluationSpec.Normalize()
-	err = db.Trials(ctx, store.TrialFilter{RunAgentID: s.agent.ID, AllAttempts: true}, func(t store.Trial) error {
-		if len(t.Result) == 0 {
-			return nil // an attempt that never ended
-		}
-		end, err := t.End()
-		s.attempts = append(s.attempts, end.Trial)
-		return err
-	})
+	err = finished(ctx, db, s.agent.ID, func(t scoring.Trial) { s.attempts = append(s.attempts, t) })
 	if err != nil {
 		return err
 	}
@@ -88,6 +76,20 @@ func (s *side) read(ctx context.Context, db *store.DB) error {
 		s.card = &card
 	}
 	return nil
+}
+
+// finished reads every finished attempt of a run agent, in order.
+func finished(ctx context.Context, db *store.DB, agentID string, yield func(scoring.Trial)) error {
+	return db.Trials(ctx, store.TrialFilter{RunAgentID: agentID, AllAttempts: true}, func(t store.Trial) error {
+		if len(t.Result) == 0 {
+			return nil // an attempt that never ended
+		}
+		end, err := t.End()
+		if err == nil {
+			yield(end.Trial)
+		}
+		return err
+	})
 }
 
 // pickAgent finds the agent that was named, or the only one, or asks.

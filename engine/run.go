@@ -37,7 +37,7 @@ type run struct {
 	deps       Deps
 	mode       mode
 	redact     *redactor
-	graderTime time.Duration // what the code_execution commands may take together
+	graderTime time.Duration // what the code_execution commands may take together, slack included
 	lanes      []*lane
 	seq        atomic.Int64 // of the run's own events
 	settled    atomic.Int64 // trials that need no more attempts
@@ -87,10 +87,7 @@ func newRun(plan *Plan, deps Deps) (*run, error) {
 	r := &run{plan: plan, deps: deps, mode: m, redact: newRedactor(deps.Secrets)}
 	r.seq.Store(plan.before.Facts)
 	for _, g := range plan.scorer.Graders() {
-		r.graderTime += defaultGraderTime
-		if g.Config.TimeoutMS != nil {
-			r.graderTime += time.Duration(*g.Config.TimeoutMS) * time.Millisecond
-		}
+		r.graderTime += graderTimeout(g) + graderSlack
 	}
 	again := map[string]bool{} // trials that this run makes another attempt at
 	for _, t := range plan.Trials {

@@ -15,11 +15,10 @@ import (
 
 // What captures may take (scoring.md 4.2).
 const (
-	maxCaptureBytes   = 1 << 20  // of one file, unless its check says less or more
-	maxCapturesBytes  = 10 << 20 // of one trial
-	maxListedEntries  = 10000
-	defaultGraderTime = 30 * time.Second
-	maxGraderOutput   = 64 << 10 // head and tail of each stream
+	maxCaptureBytes  = 1 << 20  // of one file, unless its check says less or more
+	maxCapturesBytes = 10 << 20 // of one trial
+	maxListedEntries = 10000
+	maxGraderOutput  = 64 << 10 // head and tail of each stream
 )
 
 // verify collects what the agent left: it stops every process of the agent,
@@ -67,13 +66,20 @@ func (a *attempt) verifyFailed(ctx context.Context, agentEnd ending, err error) 
 	return a.lost(ctx, phaseVerify, err)
 }
 
+// graderSlack is how much longer than a command's own time its box may live,
+// so that there is time to start and to end it.
+const graderSlack = 30 * time.Second
+
+// graderTimeout is how long a test command may take; scoring fills the default
+// in.
+func graderTimeout(g scoring.Grader) time.Duration {
+	return time.Duration(*g.Config.TimeoutMS) * time.Millisecond
+}
+
 // grade runs one code_execution command. What the command does, failing to
 // start included, is evidence; only a broken box is an error.
 func (a *attempt) grade(ctx context.Context, g scoring.Grader) error {
-	timeout := defaultGraderTime
-	if g.Config.TimeoutMS != nil {
-		timeout = time.Duration(*g.Config.TimeoutMS) * time.Millisecond
-	}
+	timeout := graderTimeout(g)
 	command := a.kase.Render(g.Config.TestCommand)
 	run := scoring.CodeRun{
 		ValidatorKey: g.Key, Target: g.Target, TargetPath: g.Check.Path, TestCommand: command,
