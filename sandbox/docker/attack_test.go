@@ -126,7 +126,7 @@ func TestProcessLimit(t *testing.T) {
 	t.Parallel()
 	b := box(t, open(t, options(t)), sandbox.Spec{Limits: sandbox.Limits{PIDs: 48}})
 	var wg sync.WaitGroup
-	wg.Go(func() { _, _ = b.Exec(t.Context(), guestProgram("threads", "1000")) })
+	wg.Go(func() { _, _ = b.Exec(t.Context(), guestProgram("fill", "1000")) })
 	var refused sandbox.Result
 	await(t, "a program is refused", func() bool {
 		refused = run(t, b, sandbox.Command{Argv: []string{"/bin/sh", "-c", ":"}, Timeout: time.Minute})
