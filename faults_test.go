@@ -249,13 +249,17 @@ func containers(t *testing.T, p program) int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var list []json.RawMessage
+		var list []struct{ State string }
 		err = json.NewDecoder(res.Body).Decode(&list)
 		_ = res.Body.Close()
 		if err != nil {
 			t.Fatal(err)
 		}
-		left += len(list)
+		for _, c := range list {
+			if c.State != "removing" { // the engine has been told
+				left++
+			}
+		}
 	}
 	return left
 }

@@ -54,14 +54,20 @@ func Count(ctx context.Context, o Options) (used, left int, err error) {
 		return 0, 0, err
 	}
 	for _, c := range all {
-		if o.abandoned(c.Labels) {
+		switch {
+		case c.State == stateRemoving:
+		case o.abandoned(c.Labels):
 			left++
-		} else {
+		default:
 			used++
 		}
 	}
 	return used, left, nil
 }
+
+// stateRemoving is a container that the engine is about to have removed. Some
+// engines forget to, so that reap asks once more, but nobody left it behind.
+const stateRemoving = "removing"
 
 func ours(ctx context.Context, cli *client.Client) ([]container.Summary, error) {
 	ctx, stop := context.WithTimeout(ctx, callTime)
@@ -93,11 +99,12 @@ func (o Options) reap(ctx context.Context, cli *client.Client) (int, error) {
 			err := remove(ctx, cli, c.ID)
 			mu.Lock()
 			defer mu.Unlock()
-			if err != nil {
+			switch {
+			case err != nil:
 				failed = append(failed, err)
-				return
+			case c.State != stateRemoving:
+				removed++
 			}
-			removed++
 		})
 	}
 	wg.Wait()
