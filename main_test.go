@@ -58,8 +58,16 @@ func TestScript(t *testing.T) {
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "fromfile": fromFile},
 	})
+}
+
+// fromFile sets a variable to what a file says.
+func fromFile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: fromfile FILE VARIABLE")
+	}
+	ts.Setenv(args[1], strings.TrimSpace(ts.ReadFile(args[0])))
 }
 
 // exits runs a command that must end with the given status: testscript itself

@@ -162,7 +162,7 @@ func (a *app) checkStored(ctx context.Context, workspace string) []view.Check {
 
 // checkPack says whether a pack is valid and can run here.
 func (a *app) checkPack(ctx context.Context, file string, engineAnswers bool) []view.Check {
-	p, err := a.loadPack(ctx, file)
+	p, err := a.runnablePack(ctx, file)
 	if err != nil {
 		return []view.Check{{Name: "pack_manifest", Status: checkFail, Detail: err.Error(), NextStep: "agentclash challenge-pack validate " + file}}
 	}

@@ -125,8 +125,11 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	if err := a.askStart(ctx, &o); err != nil {
 		return err
 	}
-	p, err := a.loadPack(ctx, o.pack)
+	p, err := a.runnablePack(ctx, o.pack)
 	if err != nil {
+		return err
+	}
+	if o.inputSet, err = a.inputSetKey(ctx, o.inputSet); err != nil {
 		return err
 	}
 	deployments, err := a.deployments(ctx, o.deployments, o.models)

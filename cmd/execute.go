@@ -172,8 +172,12 @@ func (a *app) snapshot(ctx context.Context, db *store.DB, p *pack.Pack, workspac
 		return store.Pack{}, err
 	}
 	s := store.PackSnapshot{
-		Workspace: workspace, Slug: p.Pack.Slug, Name: p.Pack.Name, Family: p.Pack.Family, Version: p.Version.Number,
-		Digest: digest, SpecDigest: p.Version.EvaluationSpec.Normalize().Digest(), Manifest: manifest, Assets: p.Assets(),
+		Workspace: workspace, Slug: p.Pack.Slug, Name: p.Pack.Name, Family: p.Pack.Family, Version: p.Version.Number, Mode: p.Mode(),
+		Digest: digest, SpecDigest: p.Version.EvaluationSpec.Normalize().Digest(),
+		Manifest: manifest, Assets: p.Assets(), Reference: p.Reference(), Bundle: p.Source(),
+	}
+	for _, set := range p.InputSets {
+		s.InputSets = append(s.InputSets, set.Key)
 	}
 	if published {
 		return db.Publish(ctx, s)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/huh"
+	"github.com/google/uuid"
 
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
@@ -21,22 +22,70 @@ import (
 
 // loadPack finds a pack by what was typed: builtin:NAME, a file, or the slug
 // of a stored one.
-func (a *app) loadPack(ctx context.Context, selector string) (*pack.Pack, error) {
+// A pack of a file comes with its warnings.
+func (a *app) loadPack(ctx context.Context, selector string) (*pack.Pack, pack.Problems, error) {
 	if name, ok := strings.CutPrefix(selector, builtinPrefix); ok {
-		return pack.Demo(name)
+		p, err := pack.Demo(name)
+		return p, nil, err
 	}
 	if looksLikePath(selector) || exists(a.path(selector)) {
 		p, problems, err := loadFile(a.path(selector))
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, (&failure{status: statusNotFound, code: "file_not_found", err: fmt.Errorf("read pack %s: no such file", selector)}).
+			return nil, nil, (&failure{status: statusNotFound, code: "file_not_found", err: fmt.Errorf("read pack %s: no such file", selector)}).
 				hint("agentclash challenge-pack init %s writes a starter", selector)
 		}
 		for i := range problems {
 			problems[i].File = selector // as it was typed
 		}
-		return a.usable(p, problems, err)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := problems.Err(); err != nil {
+			return nil, nil, &failure{status: statusUsage, code: "pack_invalid", err: fmt.Errorf("the pack is not valid:\n%w", err), details: viewProblems(problems.Errors())}
+		}
+		return p, problems, nil
 	}
-	return a.storedPack(ctx, selector)
+	p, err := a.storedPack(ctx, selector)
+	return p, nil, err
+}
+
+// runnablePack is loadPack for a pack that is to be run: what keeps this version
+// from running it is an error, other warnings are said.
+func (a *app) runnablePack(ctx context.Context, selector string) (*pack.Pack, error) {
+	p, warnings, err := a.loadPack(ctx, selector)
+	if err != nil {
+		return nil, err
+	}
+	blocks := warnings.Blocks()
+	if len(blocks) == 0 { // a stored pack comes without warnings
+		blocks = asProblems(selector, p.Blockers())
+	}
+	if len(blocks) > 0 {
+		return nil, refusal("pack_not_supported", "this version cannot run the pack", blocks)
+	}
+	for _, w := range warnings {
+		a.say("%s", w)
+	}
+	return p, nil
+}
+
+// refusal is a failure that lists what is wrong with a pack.
+func refusal(code, what string, problems pack.Problems) *failure {
+	lines := make([]string, len(problems))
+	for i, p := range problems {
+		p.Warning = false
+		lines[i] = p.String()
+	}
+	return &failure{status: statusUsage, code: code, err: fmt.Errorf("%s:\n%s", what, strings.Join(lines, "\n")), details: viewProblems(problems)}
+}
+
+// asProblems are blockers of a pack that no file is known for.
+func asProblems(name string, blockers []pack.Blocker) pack.Problems {
+	var list pack.Problems
+	for _, b := range blockers {
+		list = append(list, pack.Problem{File: name, Field: b.Field, Message: b.Message})
+	}
+	return list
 }
 
 // largePack is how long a file may be before memory is spared while it is
@@ -54,37 +103,48 @@ func loadFile(path string) (*pack.Pack, pack.Problems, error) {
 	return p, problems, err
 }
 
-// usable is a pack without errors; its warnings are said.
-func (a *app) usable(p *pack.Pack, problems pack.Problems, err error) (*pack.Pack, error) {
-	if err != nil {
-		return nil, err
-	}
-	if err := problems.Err(); err != nil {
-		return nil, &failure{status: statusUsage, code: "pack_invalid", err: fmt.Errorf("the pack is not valid:\n%w", err), details: viewProblems(problems.Errors())}
-	}
-	for _, w := range problems.Warnings() {
-		a.say("%s", w)
-	}
-	return p, nil
-}
-
 func (a *app) storedPack(ctx context.Context, selector string) (*pack.Pack, error) {
 	db, ok, err := a.reading(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
-		return nil, &failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("there is no stored pack %q, and no file of that name", selector)}
+		return nil, noPack(selector)
 	}
 	workspace, err := a.workspaceName()
 	if err != nil {
 		return nil, err
 	}
 	found, err := db.Pack(ctx, workspace, selector)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, noPack(selector)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return packOf(ctx, db, found.ID)
+}
+
+func noPack(selector string) error {
+	return (&failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("there is no stored pack %q, and no file of that name", selector)}).
+		hint("agentclash challenge-pack list")
+}
+
+// inputSetKey is what a selector of an input set means in a pack: the id of a
+// stored one stands for its key, anything else for itself.
+func (a *app) inputSetKey(ctx context.Context, selector string) (string, error) {
+	if uuid.Validate(selector) != nil {
+		return selector, nil
+	}
+	db, ok, err := a.reading(ctx)
+	if err != nil || !ok {
+		return selector, err
+	}
+	key, err := db.InputSetKey(ctx, selector)
+	if errors.Is(err, store.ErrNotFound) {
+		return selector, nil // it may be the name of one all the same
+	}
+	return key, err
 }
 
 // packOf reads a stored pack version back.
@@ -93,7 +153,7 @@ func packOf(ctx context.Context, db *store.DB, id string) (*pack.Pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pack.FromManifest(s.Manifest, s.Assets)
+	return pack.FromManifest(s.Manifest, s.Assets, s.Reference)
 }
 
 func looksLikePath(s string) bool {
@@ -108,7 +168,7 @@ func exists(path string) bool {
 func viewProblems(ps pack.Problems) []view.Problem {
 	list := make([]view.Problem, 0, len(ps))
 	for _, p := range ps {
-		list = append(list, view.Problem{Field: p.Field, Message: p.Message, Line: p.Line, Column: p.Column})
+		list = append(list, view.Problem{Field: p.Field, Message: p.Message, Line: p.Line, Column: p.Column, Rule: p.Rule})
 	}
 	return list
 }

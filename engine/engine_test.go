@@ -72,7 +72,7 @@ func parse(t *testing.T, src string, extra ...string) *pack.Pack {
 	if strings.Contains(src, "%s") {
 		src = fmt.Sprintf(src, strings.Join(extra, "\n    "))
 	}
-	p, problems := pack.Parse("test.yaml", []byte(src))
+	p, problems := pack.Parse("test.yaml", []byte(src), nil)
 	if err := problems.Err(); err != nil {
 		t.Fatalf("the test's pack:\n%v", err)
 	}
@@ -426,6 +426,7 @@ func TestAFactThatCannotBeRecordedEndsTheRun(t *testing.T) {
 func TestNewPlanSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	priced := parse(t, promptPack, "runtime_limits: {max_cost_usd: 1}")
+	research := parse(t, strings.Replace(promptPack, "execution_mode: prompt_eval", "execution_mode: responses", 1))
 	for _, row := range []struct {
 		name string
 		req  func(*engine.PlanRequest)
@@ -438,6 +439,7 @@ func TestNewPlanSaysWhatIsWrong(t *testing.T) {
 		{"no repetition", func(r *engine.PlanRequest) { r.Options.Repetitions = 0 }, "repetitions"},
 		{"no concurrency", func(r *engine.PlanRequest) { r.Options.Concurrency = 0 }, "concurrency"},
 		{"bad rate", func(r *engine.PlanRequest) { r.Options.MinPassRate = 2 }, "min-pass-rate"},
+		{"a mode of another version", func(r *engine.PlanRequest) { r.Pack = research }, "version.execution_mode: this version does not run responses packs"},
 		{"cost without a price", func(r *engine.PlanRequest) { r.Pack = priced }, "pricing.models"},
 	} {
 		h := newHarness(parse(t, promptPack), `default: [{text: "3"}]`)

@@ -39,6 +39,9 @@ type PlanRequest struct {
 // NewPlan works out every trial of a run, or says everything that is wrong
 // with the request.
 func NewPlan(req PlanRequest) (*Plan, error) {
+	if err := runnable(req.Pack); err != nil {
+		return nil, err
+	}
 	set, err := req.Pack.InputSet(req.InputSet)
 	if err != nil {
 		return nil, err
@@ -82,6 +85,19 @@ func NewPlan(req PlanRequest) (*Plan, error) {
 	}
 	p.schedule(req.NewID)
 	return p, nil
+}
+
+// runnable refuses a pack that this version would run as another one.
+func runnable(p *pack.Pack) error {
+	blockers := p.Blockers()
+	if len(blockers) == 0 {
+		return nil
+	}
+	list := make([]string, len(blockers))
+	for i, b := range blockers {
+		list[i] = b.Field + ": " + b.Message
+	}
+	return fmt.Errorf("this version cannot run pack %q: %s", p.Pack.Slug, strings.Join(list, "; "))
 }
 
 func selectCases(set pack.InputSet, keys []string) ([]pack.Case, error) {

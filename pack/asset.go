@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -47,6 +48,12 @@ func (p *Pack) everyAsset() []located {
 	return all
 }
 
+// escapes says whether a path is absolute or has a ".." in it, wherever that
+// leads.
+func escapes(name string) bool {
+	return path.IsAbs(name) || slices.Contains(strings.Split(name, "/"), "..")
+}
+
 // assetPath is the one form of an asset's path: clean, slash-separated and
 // below the pack file. The message says why a path is refused.
 func assetPath(name string) (clean, message string) {
@@ -55,13 +62,8 @@ func assetPath(name string) (clean, message string) {
 		return "", "holds a control character"
 	case strings.Contains(name, `\`):
 		return "", "must be written with forward slashes"
-	case path.IsAbs(name):
-		return "", "must be relative to the pack file"
-	}
-	for segment := range strings.SplitSeq(name, "/") {
-		if segment == ".." {
-			return "", "must stay inside the directory of the pack file"
-		}
+	case escapes(name):
+		return "", "must be relative and stay inside the directory of the pack file"
 	}
 	clean = path.Clean(name)
 	if clean == "." {
@@ -76,32 +78,44 @@ func readAsset(files fs.FS, name string, limit int64) (data []byte, message stri
 	if files == nil {
 		return nil, "cannot be read: the pack was not loaded from a directory"
 	}
-	info, err := fs.Stat(files, name)
+	data, err := readRegular(files, name, limit+1)
+	if err == nil && int64(len(data)) > limit {
+		err = errTooLarge
+	}
 	if err != nil {
 		return nil, unreadable(err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, "must be a regular file"
-	}
-	f, err := files.Open(name)
-	if err != nil {
-		return nil, unreadable(err)
-	}
-	defer func() { _ = f.Close() }()
-	data, err = io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, unreadable(err)
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Sprintf("is too large: an asset may have %d MiB, all of a pack %d MiB",
-			MaxAssetBytes>>20, MaxAssetsBytes>>20)
 	}
 	return data, ""
 }
 
+var errTooLarge = errors.New("too large")
+
+// readRegular reads at most limit bytes of a regular file: to open a pipe could
+// wait for ever.
+func readRegular(files fs.FS, name string, limit int64) ([]byte, error) {
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNotFile}
+	}
+	f, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
 func unreadable(err error) string {
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return "names a file that does not exist"
+	case errors.Is(err, ErrNotFile):
+		return "must be a regular file"
+	case errors.Is(err, errTooLarge):
+		return fmt.Sprintf("is too large: an asset may have %d MiB, all of a pack %d MiB", MaxAssetBytes>>20, MaxAssetsBytes>>20)
 	}
 	// The path in the error is the field's own value.
 	var pathErr *fs.PathError

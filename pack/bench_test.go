@@ -30,7 +30,7 @@ func BenchmarkParse1000Lines(b *testing.B) {
 	src := thousandLines()
 	b.SetBytes(int64(len(src)))
 	for b.Loop() {
-		if p, problems := pack.Parse("p.yaml", src); p == nil {
+		if p, problems := pack.Parse("p.yaml", src, nil); p == nil {
 			b.Fatal(problems)
 		}
 	}
@@ -48,7 +48,7 @@ func BenchmarkLoad1000Packs(b *testing.B) {
 }
 
 func BenchmarkManifest(b *testing.B) {
-	p, problems := pack.Parse("p.yaml", thousandLines())
+	p, problems := pack.Parse("p.yaml", thousandLines(), nil)
 	if p == nil {
 		b.Fatal(problems)
 	}
@@ -66,7 +66,7 @@ func BenchmarkDigestsOf20000Cases(b *testing.B) {
 	for i := range 20000 {
 		fmt.Fprintf(&src, "      - {challenge_key: c1, case_key: q%d}\n", i)
 	}
-	p, problems := pack.Parse("p.yaml", []byte(src.String()))
+	p, problems := pack.Parse("p.yaml", []byte(src.String()), nil)
 	if p == nil {
 		b.Fatal(problems)
 	}

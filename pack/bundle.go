@@ -14,14 +14,23 @@ const (
 // its assets. It must not be changed; it is then safe for concurrent use. Its
 // JSON is not the manifest: see [Pack.Manifest].
 type Pack struct {
-	Pack       Meta           `json:"pack"`
-	Version    Version        `json:"version"`
-	Tools      map[string]any `json:"tools"`
-	Challenges []Challenge    `json:"challenges"`
-	InputSets  []InputSet     `json:"input_sets"`
+	Pack          Meta           `json:"pack"`
+	Version       Version        `json:"version"`
+	Tools         map[string]any `json:"tools"`
+	Challenges    []Challenge    `json:"challenges"`
+	InputSets     []InputSet     `json:"input_sets"`
+	Security      *Security      `json:"security"`
+	Modality      string         `json:"modality"`
+	InterfaceSpec *InterfaceSpec `json:"interface_spec"`
+	Scenario      *Scenario      `json:"scenario"`
 
 	// assets holds the bytes of local assets by their clean path.
 	assets map[string][]byte
+	// missing are the assets whose bytes could not be read.
+	missing []Blocker
+	source  []byte
+	// reference is the script of the pack's reference agent.
+	reference []byte
 	// index is nil for a pack that was put together by hand.
 	index *index
 }
@@ -36,13 +45,21 @@ type Meta struct {
 
 // Version is the executable part of a pack.
 type Version struct {
-	Number         int32          `json:"number"`
-	ExecutionMode  string         `json:"execution_mode"`
-	ToolPolicy     map[string]any `json:"tool_policy"`
-	Filesystem     map[string]any `json:"filesystem"`
-	Sandbox        *Sandbox       `json:"sandbox"`
-	EvaluationSpec scoring.Spec   `json:"evaluation_spec"`
-	Assets         []Asset        `json:"assets"`
+	Number             int32               `json:"number"`
+	ExecutionMode      string              `json:"execution_mode"`
+	ToolPolicy         map[string]any      `json:"tool_policy"`
+	Filesystem         map[string]any      `json:"filesystem"`
+	Sandbox            *Sandbox            `json:"sandbox"`
+	DeploymentDefaults *DeploymentDefaults `json:"deployment_defaults"`
+	EvaluationSpec     scoring.Spec        `json:"evaluation_spec"`
+	Assets             []Asset             `json:"assets"`
+}
+
+// DeploymentDefaults names the deployments a pack is meant for: lineups are
+// lists of aliases or of deployments' names, one of them called default.
+type DeploymentDefaults struct {
+	Aliases map[string]string   `json:"aliases,omitempty"`
+	Lineups map[string][]string `json:"lineups,omitempty"`
 }
 
 // Sandbox is what a pack asks of the box its agents work in.
@@ -105,6 +122,7 @@ type Case struct {
 	Payload            map[string]any `json:"payload,omitempty"`
 	Inputs             []CaseInput    `json:"inputs,omitempty"`
 	Expectations       []Expectation  `json:"expectations,omitempty"`
+	UserSimulator      *UserSimulator `json:"user_simulator,omitempty"`
 	Artifacts          []ArtifactRef  `json:"artifacts,omitempty"`
 	Assets             []Asset        `json:"assets,omitempty"`
 	CaseTimeoutSeconds int32          `json:"case_timeout_seconds,omitempty"`

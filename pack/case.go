@@ -92,6 +92,7 @@ type storedCase struct {
 	Payload            map[string]any `json:"payload,omitempty"`
 	Inputs             []CaseInput    `json:"inputs,omitempty"`
 	Expectations       []Expectation  `json:"expectations,omitempty"`
+	UserSimulator      *UserSimulator `json:"user_simulator,omitempty"`
 	Artifacts          []ArtifactRef  `json:"artifacts,omitempty"`
 	Assets             []Asset        `json:"assets,omitempty"`
 	CaseTimeoutSeconds int32          `json:"case_timeout_seconds,omitempty"`
@@ -103,14 +104,14 @@ type storedCase struct {
 // such an object.
 func StoredCase(c Case) json.RawMessage {
 	_, versioned := c.Payload["schema_version"]
-	if len(c.Inputs)+len(c.Expectations)+len(c.Artifacts)+len(c.Assets) == 0 &&
+	if len(c.Inputs)+len(c.Expectations)+len(c.Artifacts)+len(c.Assets) == 0 && c.UserSimulator == nil &&
 		c.CaseTimeoutSeconds == 0 && !versioned {
 		if len(c.Payload) == 0 {
 			return json.RawMessage("{}")
 		}
 		return compact(c.Payload)
 	}
-	return compact(storedCase{1, c.Key(), c.Payload, c.Inputs, c.Expectations, c.Artifacts, c.Assets, c.CaseTimeoutSeconds})
+	return compact(storedCase{1, c.Key(), c.Payload, c.Inputs, c.Expectations, c.UserSimulator, c.Artifacts, c.Assets, c.CaseTimeoutSeconds})
 }
 
 // compact is v as JSON with sorted keys. A decoded pack holds only what JSON

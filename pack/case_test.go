@@ -189,7 +189,7 @@ func TestStaging(t *testing.T) {
 	if err != nil || loaded == nil {
 		t.Fatal(err, problems)
 	}
-	restored, err := pack.FromManifest(manifest(t, loaded), loaded.Assets())
+	restored, err := pack.FromManifest(manifest(t, loaded), loaded.Assets(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,28 +11,52 @@ import (
 // check is one rule, or a few about one thing. The table of checks is the list
 // of what makes a pack valid; a new rule is a new row.
 type check struct {
+	rule  string // for machines
 	about string
 	run   func(*checker)
 }
 
 func checks() []check {
 	return []check{
-		{"the pack says what it is", checkHeader},
-		{"the execution mode is one this version runs", checkMode},
-		{"a prompt_eval pack asks for nothing it cannot have", checkPromptEval},
-		{"there are challenges", checkChallenges},
-		{"there are input sets with cases", checkInputSets},
-		{"prompts can be filled", checkPrompts},
-		{"files for the workspace have a shape and a place", checkWorkspaceFiles},
-		{"tools exist", checkTools},
-		{"the tool policy names kinds", checkToolPolicy},
-		{"the sandbox can be had", checkSandbox},
-		{"the file system stays in the workspace", checkFilesystem},
-		{"the evaluation spec holds together", checkSpec},
-		{"test commands can be filled", checkTestCommands},
-		{"version assets are named", checkVersionAssets},
-		{"asset files can be read", checkAssetFiles},
+		{"header", "the pack says what it is", checkHeader},
+		{"voice", "voice has both of its blocks", checkVoice},
+		{"execution-mode", "the execution mode is one of four", checkMode},
+		{"mode-guards", "a pack asks for nothing its mode cannot have", checkGuards},
+		{"challenges", "there are challenges", checkChallenges},
+		{"security", "the security block holds together", checkSecurity},
+		{"input-sets", "there are input sets with cases", checkInputSets},
+		{"prompts", "prompts can be filled", checkPrompts},
+		{"hidden-files", "no staged file hides another", checkHiddenFiles},
+		{"tools", "tools hold together", checkTools},
+		{"tool-policy", "the tool policy names kinds", checkToolPolicy},
+		{"sandbox", "the sandbox can be described", checkSandbox},
+		{"filesystem", "directories are kept to", checkRoots},
+		{"deployment-defaults", "deployment defaults have a default", checkDeploymentDefaults},
+		{"evaluation-spec", "the evaluation spec holds together", checkSpec},
+		{"test-commands", "test commands can be filled", checkTestCommands},
+		{"user-simulators", "conversations have a user", checkSimulators},
+		{"assets", "version assets are named", checkVersionAssets},
+		{"asset-files", "asset files can be read", checkAssetFiles},
+		{"not-yet", "this version can run the pack", checkBlockers},
 	}
+}
+
+// The rules of problems that no check finds.
+const (
+	ruleDecode     = "decode"
+	ruleUnknownKey = "unknown-key"
+)
+
+// Rule is a kind of problem.
+type Rule struct{ ID, About string }
+
+// Rules lists every kind of problem that a pack can have.
+func Rules() []Rule {
+	rules := []Rule{{ruleDecode, "the file can be read, and every value has its type"}, {ruleUnknownKey, "every key is one of the format"}}
+	for _, c := range checks() {
+		rules = append(rules, Rule{c.rule, c.about})
+	}
+	return rules
 }
 
 // checker is what a check sees and where it speaks.
@@ -46,6 +70,7 @@ type checker struct {
 func runChecks(p *Pack, rep *report, files fs.FS) {
 	c := &checker{Pack: p, rep: rep, files: files, primitives: template.Primitives()}
 	for _, row := range checks() {
+		rep.rule = row.rule
 		row.run(c)
 	}
 }
@@ -58,6 +83,14 @@ func (c *checker) fail(field, format string, args ...any) {
 // warn adds a warning at a field.
 func (c *checker) warn(field, format string, args ...any) {
 	c.rep.check(Problem{Field: field, Message: fmt.Sprintf(format, args...), Warning: true})
+}
+
+// checkBlockers warns of what keeps this version from running the pack. What
+// is wrong with the format has been said already.
+func checkBlockers(c *checker) {
+	for _, b := range c.Blockers() {
+		c.rep.check(Problem{Field: b.Field, Message: b.Message, Warning: true, Blocks: true})
+	}
 }
 
 // require says whether a value is there, and adds an error when it is not.

@@ -3,10 +3,10 @@ package pack
 import (
 	"maps"
 	"net/netip"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/agentclash/agentclash/pack/template"
 )
@@ -29,12 +29,9 @@ func checkToolPolicy(c *checker) {
 		switch key {
 		case "allowed_tool_kinds":
 			checkToolKinds(c, at, value)
-		case "allow_shell", "allow_network":
-			on, ok := value.(bool)
-			if !ok && value != nil {
-				c.fail(at, "must be true or false, without quotes")
-			}
-			if on && key == "allow_network" && !c.hasTools("network") {
+		case "allow_shell":
+		case "allow_network":
+			if value == true && !c.hasTools("network") {
 				c.warn(at, "has no effect: this version has no tool that uses the network")
 			}
 		default:
@@ -77,12 +74,6 @@ func checkSandbox(c *checker) {
 	if box == nil {
 		return
 	}
-	if box.NetworkAccess {
-		c.fail(field+".network_access", "is not supported by this version: its sandboxes have no network")
-	}
-	if len(box.NetworkAllowlist) > 0 {
-		c.fail(field+".network_allowlist", "is not supported by this version: its sandboxes have no network")
-	}
 	for i, cidr := range box.NetworkAllowlist {
 		if _, err := netip.ParsePrefix(cidr); err != nil {
 			c.fail(indexed(field+".network_allowlist", i), "must be an address range such as 10.0.0.0/8")
@@ -90,10 +81,6 @@ func checkSandbox(c *checker) {
 	}
 	for _, name := range sortedKeys(box.EnvVars) {
 		checkEnvVar(c, name, box.EnvVars[name])
-	}
-	if len(box.AdditionalPackages) > 0 {
-		c.fail(field+".additional_packages",
-			"is not supported by this version; name an image that has them in sandbox_template_id")
 	}
 	for i, name := range box.AdditionalPackages {
 		if !packageName.MatchString(name) {
@@ -105,8 +92,10 @@ func checkSandbox(c *checker) {
 func checkEnvVar(c *checker, name, value string) {
 	const field = "version.sandbox.env_vars"
 	at := field + "[" + name + "]"
-	if !envName.MatchString(name) || len(name) > maxQuoted {
+	if strings.ContainsFunc(name, func(r rune) bool { return r == ']' || !unicode.IsPrint(r) }) || len(name) > maxQuoted {
 		at = field + "[" + quote(name) + "]"
+	}
+	if !envName.MatchString(name) {
 		c.fail(at, "is not the name of a variable: letters, digits and _, no digit first")
 	}
 	switch {
@@ -114,49 +103,18 @@ func checkEnvVar(c *checker, name, value string) {
 		c.fail(at, "must be literal: secrets never enter a sandbox; pass them in the headers of an http_request tool")
 	case strings.Contains(value, "${"):
 		c.fail(at, "must be literal: ${...} is not filled in here")
-	case strings.ContainsRune(value, 0):
-		c.fail(at, "holds a NUL character")
 	}
 }
 
-// checkFilesystem accepts what this version does anyway and refuses the rest:
-// a limit that is silently not kept is worse than none.
-func checkFilesystem(c *checker) {
-	const field = "version.filesystem"
-	known := []string{"working_directory", "readable_roots", "writable_roots", "max_workspace_bytes"}
-	for _, key := range sortedKeys(c.Version.Filesystem) {
-		value, at := c.Version.Filesystem[key], join(field, key)
-		switch key {
-		case "working_directory":
-			if dir, ok := value.(string); !ok || path.Clean(dir) != workspace {
-				c.fail(at, "must be %s in this version", workspace)
+// checkRoots warns of directories that an agent is not kept to.
+func checkRoots(c *checker) {
+	for _, key := range []string{"readable_roots", "writable_roots"} {
+		list, _ := c.Version.Filesystem[key].([]any)
+		for i, item := range list {
+			dir, _ := item.(string)
+			if full, inside := inWorkspace(dir); inside && full != workspace {
+				c.warn(indexed("version.filesystem."+key, i), "does not narrow anything: this version gives an agent all of %s", workspace)
 			}
-		case "readable_roots", "writable_roots":
-			checkRoots(c, at, value)
-		case "max_workspace_bytes":
-			if n, ok := value.(int64); !ok || n < 0 {
-				c.fail(at, "must be a whole number of bytes, 0 for no limit")
-			}
-		default:
-			c.fail(at, "is not supported by this version%s", c.hint(key, known))
-		}
-	}
-}
-
-func checkRoots(c *checker, field string, value any) {
-	list, ok := value.([]any)
-	if !ok {
-		c.fail(field, "must be a list of directories")
-		return
-	}
-	for i, item := range list {
-		dir, _ := item.(string)
-		_, inside := inWorkspace(dir)
-		switch {
-		case !inside:
-			c.fail(indexed(field, i), "must be a directory in %s", workspace)
-		case path.Clean(dir) != workspace:
-			c.warn(indexed(field, i), "does not narrow anything: this version gives an agent all of %s", workspace)
 		}
 	}
 }

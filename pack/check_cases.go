@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/google/uuid"
 )
 
 func indexed(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
@@ -40,14 +42,11 @@ func checkAssets(c *checker, field string, assets []Asset) {
 	for i, a := range assets {
 		at := indexed(field, i)
 		seen.check(at+".key", a.Key)
-		if a.ArtifactID != "" {
-			c.fail(at+".artifact_id", "is not supported by this version; give the path of a file beside the pack")
+		if a.ArtifactID != "" && uuid.Validate(a.ArtifactID) != nil {
+			c.fail(at+".artifact_id", "must be a UUID")
 		}
-		if !c.require(at+".path", a.Path) {
-			continue
-		}
-		if _, message := assetPath(a.Path); message != "" {
-			c.fail(at+".path", "%s", message)
+		if c.require(at+".path", a.Path) && escapes(a.Path) {
+			c.fail(at+".path", "must be relative and stay inside the directory of the pack file")
 		}
 	}
 }
@@ -145,21 +144,23 @@ func checkCase(c *checker, field string, kase Case) {
 		c.warn(field+".case_timeout_seconds", "is negative and is ignored")
 	}
 	seen := c.keys()
-	inputs := map[string]bool{}
 	for k, in := range kase.Inputs {
-		inputs[in.Key] = true
 		at := indexed(field+".inputs", k)
 		seen.check(at+".key", in.Key)
 		c.require(at+".kind", in.Kind)
 		c.artifact(at+".artifact_key", in.ArtifactKey, kase.ChallengeKey)
 	}
-	seen = c.keys()
-	for k, e := range kase.Expectations {
-		at := indexed(field+".expectations", k)
-		seen.check(at+".key", e.Key)
-		c.require(at+".kind", e.Kind)
-		c.artifact(at+".artifact_key", e.ArtifactKey, kase.ChallengeKey)
-		checkSource(c, at+".source", e, source{inputs, kase.ChallengeKey})
+	c.expectations(field+".expectations", kase.Expectations, sourcesOf(kase))
+}
+
+func (c *checker) expectations(field string, list []Expectation, from source) {
+	seen := c.keys()
+	for k, e := range list {
+		at := indexed(field, k)
+		seen.check(at+".key", strings.TrimSpace(e.Key))
+		c.require(at+".kind", strings.TrimSpace(e.Kind))
+		c.artifact(at+".artifact_key", strings.TrimSpace(e.ArtifactKey), from.challenge)
+		checkSource(c, at+".source", e, from)
 	}
 }
 
@@ -169,11 +170,20 @@ type source struct {
 	challenge string
 }
 
+func sourcesOf(c Case) source {
+	s := source{map[string]bool{}, c.ChallengeKey}
+	for _, in := range c.Inputs {
+		s.inputs[in.Key] = true
+	}
+	return s
+}
+
 func checkSource(c *checker, field string, e Expectation, from source) {
-	if e.Source == "" {
+	text := strings.TrimSpace(e.Source)
+	if text == "" {
 		return
 	}
-	if key, ok := strings.CutPrefix(e.Source, "input:"); ok {
+	if key, ok := strings.CutPrefix(text, "input:"); ok {
 		key = strings.TrimSpace(key)
 		switch {
 		case key == "":
@@ -183,7 +193,7 @@ func checkSource(c *checker, field string, e Expectation, from source) {
 		}
 		return
 	}
-	if !strings.HasPrefix(e.Source, "artifact:") {
+	if !strings.HasPrefix(text, "artifact:") {
 		c.fail(field, "must begin with \"input:\" or \"artifact:\"")
 		return
 	}

@@ -10,26 +10,17 @@ func checkHeader(c *checker) {
 	c.require("pack.slug", c.Pack.Pack.Slug)
 	c.require("pack.name", c.Pack.Pack.Name)
 	c.require("pack.family", c.Pack.Pack.Family)
-	if c.Pack.Pack.Family == "security" {
-		c.fail("pack.family", "security packs are not supported by this version")
-	}
-	if c.Version.Number <= 0 {
-		c.fail("version.number", "must be greater than 0")
-	}
+	c.positive("version.number", int64(c.Version.Number))
 }
 
 func checkMode(c *checker) {
-	const field = "version.execution_mode"
-	switch mode := c.Version.ExecutionMode; mode {
-	case "", Native, PromptEval:
-	case Responses, MultiTurn:
-		c.fail(field, "%s packs are not supported by this version; it runs %s and %s", mode, Native, PromptEval)
-	default:
-		c.fail(field, "%s", c.oneOf(mode, []string{Native, PromptEval, Responses, MultiTurn}))
+	modes := []string{Native, PromptEval, Responses, MultiTurn}
+	if mode := c.Version.ExecutionMode; mode != "" && !slices.Contains(modes, mode) {
+		c.fail("version.execution_mode", "%s", c.oneOf(mode, modes))
 	}
 }
 
-func checkPromptEval(c *checker) {
+func checkGuards(c *checker) {
 	mode := c.Version.ExecutionMode
 	if (mode == PromptEval || mode == Responses) && len(c.Tools) > 0 {
 		c.fail("tools", "must be empty when execution_mode is %s", mode)
@@ -54,10 +45,6 @@ func checkTools(c *checker) {
 		field := join("tools", key)
 		switch key {
 		case "custom":
-			if custom, isList := c.Tools[key].([]any); c.Tools[key] == nil || isList && len(custom) == 0 {
-				continue
-			}
-			c.fail(field, "composed tools are not supported by this version")
 		case "allowed", "denied":
 			checkToolNames(c, field, c.Tools[key])
 		default:

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path"
 	"strings"
 
 	"github.com/agentclash/agentclash/pack/template"
@@ -15,10 +14,6 @@ const specField = "version.evaluation_spec"
 
 // checkSpec has scoring judge its own part of the file.
 func checkSpec(c *checker) {
-	if pair, ok := c.version().get("evaluation_spec"); !ok || pair.value.isNull() && !pair.value.refused {
-		c.fail(specField, "is required")
-		return
-	}
 	for _, p := range c.Version.EvaluationSpec.Validate() {
 		field := specField
 		if p.Field != "" {
@@ -35,12 +30,6 @@ func checkSpec(c *checker) {
 				"can never be read: %s packs have no sandbox to capture a file from", PromptEval)
 		}
 	}
-}
-
-// version is the tree of the version block, nil when there is none.
-func (c *checker) version() *node {
-	p, _ := c.rep.root.get("version")
-	return p.value
 }
 
 const (
@@ -102,8 +91,7 @@ func (c *checker) eachCase(f func(field string, kase Case)) {
 	}
 }
 
-// checkPrompts sees that a prompt_eval challenge with cases says something, and
-// warns of placeholders that would reach the model as they are.
+// checkPrompts warns of placeholders that would reach the model as they are.
 func checkPrompts(c *checker) {
 	if c.Version.ExecutionMode != PromptEval {
 		return
@@ -129,73 +117,41 @@ func checkPrompts(c *checker) {
 	})
 }
 
-// promptNames returns the placeholders of a prompt that is fit to be sent.
+// promptNames returns the placeholders of a prompt, so far as they are checked.
 func (c *checker) promptNames(field, prompt string) []string {
-	if strings.TrimSpace(prompt) == "" {
-		c.fail(field, "is required when execution_mode is %s: it is all that a model is sent", PromptEval)
-	}
 	names := template.Placeholders(prompt)
 	if len(names) > maxPromptNames {
-		c.fail(field, "has more than %d placeholders", maxPromptNames)
-		return nil
+		c.warn(field, "has more than %d placeholders; the rest are not checked", maxPromptNames)
+		return names[:maxPromptNames]
 	}
 	return names
 }
 
-// checkWorkspaceFiles sees that what a case puts into the workspace has a
-// path and a content, and that no two of them want the same place.
-func checkWorkspaceFiles(c *checker) {
+// checkHiddenFiles warns when one staged file hides another.
+func checkHiddenFiles(c *checker) {
 	if c.Mode() == PromptEval {
 		return // nothing is staged
 	}
 	c.eachCase(func(field string, kase Case) {
-		lists := kase.fileLists()
-		shapes := len(lists) > 0
-		for _, list := range lists {
-			_, problems := workspaceFiles(list.value)
-			shapes = shapes && len(problems) == 0
-			for _, p := range problems {
-				c.fail(field+"."+list.field+p.Field, "%s", p.Message)
+		seen := map[string]bool{}
+		for _, f := range c.staged(kase) {
+			if seen[f.Path] {
+				c.warn(field, "two files are staged at %s; the later one wins", quote(f.Path))
 			}
-		}
-		if shapes {
-			checkCollisions(c, field, kase)
+			seen[f.Path] = true
 		}
 	})
 }
 
-// checkCollisions warns when one file hides another and refuses a path that
-// would have to be a file and a directory at once.
-func checkCollisions(c *checker, field string, kase Case) {
-	staged := c.staged(kase)
-	files := map[string]bool{}
-	for _, f := range staged {
-		if files[f.Path] {
-			c.warn(field, "two files are staged at %s; the later one wins", quote(f.Path))
-		}
-		files[f.Path] = true
-	}
-	dirs := map[string]bool{}
-	for _, p := range sortedKeys(files) {
-		for dir := path.Dir(p); len(dir) > len(workspace) && !dirs[dir]; dir = path.Dir(dir) {
-			dirs[dir] = true
-		}
-	}
-	for _, p := range sortedKeys(files) {
-		if dirs[p] {
-			c.fail(field, "%s would be a file and a directory at once", quote(p))
-		}
-	}
-}
-
-// checkAssetFiles reads the bytes of every asset into the pack.
+// checkAssetFiles reads the bytes of every asset into the pack. Those that
+// cannot be read keep the pack from being run or published.
 func checkAssetFiles(c *checker) {
 	c.assets = map[string][]byte{}
 	left := int64(MaxAssetsBytes)
 	failed := map[string]string{}
 	for _, a := range c.everyAsset() {
 		clean, bad := assetPath(a.Path)
-		if a.Path == "" || bad != "" || a.ArtifactID != "" {
+		if bad != "" || a.ArtifactID != "" {
 			continue
 		}
 		if _, ok := c.assets[clean]; ok {
@@ -210,7 +166,7 @@ func checkAssetFiles(c *checker) {
 			}
 			failed[clean] = message
 		}
-		c.fail(a.field+".path", "%s", failed[clean])
+		c.missing = append(c.missing, Blocker{a.field + ".path", failed[clean]})
 	}
 }
 

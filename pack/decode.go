@@ -104,14 +104,30 @@ func (d *decoder) object(n *node, v reflect.Value, sp *spot) {
 		return
 	}
 	sh := d.shapeOf(v.Type())
+	strict := sp != nil && sp.strict
 	for _, p := range n.pairs {
 		i, ok := sh.field[p.key.text]
+		if !ok && strict {
+			i, ok = d.otherCase(p, sp, sh)
+		}
 		if !ok {
 			d.unknownKey(p, sp, sh)
 			continue
 		}
 		d.decode(p.value, v.Field(i), sp.child(p.key))
 	}
+}
+
+// otherCase finds the field of a key that is written with other capitals, as
+// JSON readers do.
+func (d *decoder) otherCase(p pair, sp *spot, sh *shape) (field int, ok bool) {
+	for _, key := range sh.keys {
+		if strings.EqualFold(key, p.key.text) {
+			d.rep.add(p.key.at, Problem{Field: sp.child(p.key).path(), Message: "is written " + key + " in the pack format", Warning: true})
+			return sh.field[key], true
+		}
+	}
+	return 0, false
 }
 
 func (d *decoder) list(n *node, v reflect.Value, sp *spot) {
@@ -172,8 +188,12 @@ func (d *decoder) free(n *node, sp *spot) any {
 	case yaml.MappingNode:
 		m := make(map[string]any, len(n.pairs))
 		for _, p := range n.pairs {
-			if sp.strict && p.key.tag != "!!str" {
+			if p.key.tag != "!!str" && sp.strict {
 				d.wrong(p.key, sp.child(p.key), "is a key that is not text; put quotes around it")
+				continue
+			}
+			if p.key.tag != "!!str" && sp.up != nil && sp.top() == "tools" {
+				d.rep.undecodable(p.key.at, "tools", "has a key that is not text: "+quote(p.key.text)+"; put quotes around it")
 				continue
 			}
 			m[p.key.text] = d.free(p.value, sp.child(p.key))

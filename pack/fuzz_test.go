@@ -26,7 +26,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		p, problems := pack.Parse("fuzz.yaml", src)
+		p, problems := pack.Parse("fuzz.yaml", src, nil)
 		if (p == nil) != (problems.Err() != nil) {
 			t.Fatalf("pack is %v with problems:\n%v", p != nil, problems)
 		}
@@ -46,7 +46,10 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := pack.FromManifest(doc, nil)
+		if len(p.MissingAssets()) > 0 {
+			return
+		}
+		again, err := pack.FromManifest(doc, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,23 +5,16 @@ import (
 	"strings"
 
 	"github.com/agnivade/levenshtein"
-	"gopkg.in/yaml.v3"
 )
 
-// unknownKey says what is known about a key that a struct does not have: that
-// this version cannot run it, where it belongs, or what it may have meant.
+// unknownKey says what is known about a key that a struct does not have: where
+// it belongs, or what it may have meant.
 func (d *decoder) unknownKey(p pair, sp *spot, sh *shape) {
 	if d.rep.full {
 		return // nothing more will be listed, so that hints are not worth their time
 	}
 	name := p.key.text
 	field := sp.child(p.key).path()
-	if why, ok := unsupported(sh.name, name); ok {
-		if !harmless(name, p.value) {
-			d.rep.undecodable(p.key.at, field, why)
-		}
-		return
-	}
 	strict := sp != nil && sp.strict
 	if !strict && strings.HasPrefix(name, "x-") {
 		return // the usual place for anchors
@@ -43,7 +36,7 @@ func (d *decoder) unknownKey(p pair, sp *spot, sh *shape) {
 		d.rep.undecodable(p.key.at, field, message)
 		return
 	}
-	d.rep.add(p.key.at, Problem{Field: field, Message: message + ignoredNote(hint), Warning: true})
+	d.rep.add(p.key.at, Problem{Field: field, Message: message + ignoredNote(hint), Warning: true, Rule: ruleUnknownKey})
 }
 
 func ignoredNote(hint string) string {
@@ -51,37 +44,6 @@ func ignoredNote(hint string) string {
 		return " and is ignored"
 	}
 	return ""
-}
-
-// unsupported names the parts of the format that this version cannot run. To
-// ignore them would be to run another pack than the one that was written.
-func unsupported(in, key string) (string, bool) {
-	switch in + "." + key {
-	case "Pack.security":
-		return "security packs are not supported by this version", true
-	case "Pack.modality", "Pack.interface_spec", "Pack.scenario":
-		return "voice packs are not supported by this version", true
-	case "Version.deployment_defaults":
-		return "is not supported by this version; name deployments when a run is started", true
-	case "Case.user_simulator":
-		return "multi-turn packs are not supported by this version", true
-	}
-	return "", false
-}
-
-// harmless says that an unsupported key holds nothing that would be lost.
-func harmless(key string, value *node) bool {
-	switch {
-	case value.refused:
-		return true // said already
-	case value.isNull():
-		return true
-	case key == "modality":
-		return value.kind == yaml.ScalarNode && strings.TrimSpace(value.text) == ""
-	case key == "deployment_defaults":
-		return value.kind == yaml.MappingNode && len(value.pairs) == 0
-	}
-	return false
 }
 
 // misplaced knows the keys that packs in the wild put in the wrong place.

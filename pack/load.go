@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 )
 
@@ -31,18 +32,13 @@ func Load(name string) (*Pack, Problems, error) {
 		return nil, nil, fmt.Errorf("read pack: open its directory: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	p, problems := parse(name, src, root.FS())
+	p, problems := parseBeside(name, src, root.FS())
 	return p, problems, nil
 }
 
 // LoadFS is [Load] for a file system, such as an embedded one.
 func LoadFS(fsys fs.FS, name string) (*Pack, Problems, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read pack: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	src, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
+	src, err := readRegular(fsys, name, MaxBytes+1)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read pack: %w", err)
 	}
@@ -50,14 +46,65 @@ func LoadFS(fsys fs.FS, name string) (*Pack, Problems, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read pack: open its directory: %w", err)
 	}
-	p, problems := parse(name, src, dir)
+	p, problems := parseBeside(name, src, dir)
 	return p, problems, nil
 }
 
-// Parse reads a pack from memory. Name stands for the file in problems. There
-// is no directory to read assets from, so that declaring one is a problem.
-func Parse(name string, src []byte) (*Pack, Problems) {
-	return parse(name, src, nil)
+// parseBeside parses a pack and takes along the script of its reference agent,
+// where there is one beside it.
+func parseBeside(name string, src []byte, dir fs.FS) (*Pack, Problems) {
+	p, problems := Parse(name, src, dir)
+	if p == nil {
+		return nil, problems
+	}
+	script := filepath.Base(ReferencePath(name))
+	text, err := readRegular(dir, script, MaxBytes+1)
+	if len(text) > MaxBytes {
+		err = errTooLarge
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		problems = append(problems, Problem{File: name, Line: 1, Column: 1, Field: bundleField, Warning: true,
+			Message: "has a reference agent that cannot be used: " + script + " " + unreadable(err)})
+	default:
+		p.reference = text
+	}
+	return p, problems
+}
+
+// ReferencePath is where a pack's reference agent lies: beside the pack, with
+// .reference.yaml in place of its extension.
+func ReferencePath(file string) string {
+	return strings.TrimSuffix(file, filepath.Ext(file)) + ".reference.yaml"
+}
+
+// Source is the file as its author wrote it; nil for a pack from a manifest. It
+// must not be changed.
+func (p *Pack) Source() []byte { return p.source }
+
+// Reference is the script of an agent that passes every case; nil when the
+// pack has none. It must not be changed.
+func (p *Pack) Reference() []byte { return p.reference }
+
+// Parse reads a pack from memory. Name stands for the file in problems, dir is
+// where its assets are; without one they are missing.
+func Parse(name string, src []byte, dir fs.FS) (*Pack, Problems) {
+	rep := newReport(name)
+	p := decodePack(src, rep)
+	if p == nil {
+		return nil, rep.sorted()
+	}
+	warnLegacyItems(p, rep)
+	p.normalize()
+	p.index = newIndex(p)
+	runChecks(p, rep, dir)
+	p.source = src
+	problems := rep.sorted()
+	if problems.Err() != nil {
+		return nil, problems
+	}
+	return p, problems
 }
 
 // readFile reads at most one byte more than a pack may have.
@@ -83,24 +130,6 @@ func readFile(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, MaxBytes+1))
 }
 
-// parse goes through every step: tree, decode, normalize, check.
-func parse(name string, src []byte, files fs.FS) (*Pack, Problems) {
-	rep := newReport(name)
-	p := decodePack(src, rep)
-	if p == nil {
-		return nil, rep.sorted()
-	}
-	warnLegacyItems(p, rep)
-	p.normalize()
-	p.index = newIndex(p)
-	runChecks(p, rep, files)
-	problems := rep.sorted()
-	if problems.Err() != nil {
-		return nil, problems
-	}
-	return p, problems
-}
-
 // decodePack returns nil when the file as a whole cannot be decoded.
 func decodePack(src []byte, rep *report) *Pack {
 	if len(src) > MaxBytes {
@@ -123,6 +152,17 @@ func decodePack(src []byte, rep *report) *Pack {
 		return nil
 	}
 	return p
+}
+
+// packKey is a key at the top level that only packs have, in either style.
+var packKey = regexp.MustCompile(`(?m)^(?:\xef\xbb\xbf)?(?:---\s*)?(?:\{\s*)?["']?(?:challenges|input_sets)["']?\s*:`)
+
+// Looks says whether a file looks like a pack, however broken: for telling the
+// packs in a directory from the other YAML files there. A file that cannot be
+// read looks like one, so that somebody says why.
+func Looks(name string) bool {
+	src, err := readFile(name)
+	return err != nil || packKey.Match(src)
 }
 
 func blank(src []byte) bool {

@@ -48,11 +48,11 @@ func TestLoadRefusesAssetsThatAreNotFilesOfThePack(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkProblems(t, problems, []string{
-		"version.assets[0].path: cannot be read: path escapes",
-		"version.assets[1].path: cannot be read: path escapes",
-		"version.assets[2].path: regular file",
-		"version.assets[3].path: regular file",
-		"version.assets[4].path: cannot be read",
-		"version.assets[5].path: does not exist",
+		"~version.assets[0].path: cannot be read: path escapes",
+		"~version.assets[1].path: cannot be read: path escapes",
+		"~version.assets[2].path: regular file",
+		"~version.assets[3].path: regular file",
+		"~version.assets[4].path: cannot be read",
+		"~version.assets[5].path: does not exist",
 	})
 }

@@ -25,19 +25,24 @@ type manifest struct {
 	EvaluationSpec scoring.Spec    `json:"evaluation_spec"`
 	Filesystem     map[string]any  `json:"filesystem"`
 	InputSets      []InputSet      `json:"input_sets"`
+	InterfaceSpec  *InterfaceSpec  `json:"interface_spec,omitempty"`
+	Modality       string          `json:"modality,omitempty"`
 	Pack           Meta            `json:"pack"`
 	Sandbox        *Sandbox        `json:"sandbox,omitempty"`
+	Scenario       *Scenario       `json:"scenario,omitempty"`
 	SchemaVersion  int             `json:"schema_version"`
+	Security       *Security       `json:"security,omitempty"`
 	ToolPolicy     map[string]any  `json:"tool_policy"`
 	Tools          map[string]any  `json:"tools,omitzero"`
 	Version        manifestNumbers `json:"version"`
 }
 
 type manifestNumbers struct {
-	Assets            []Asset `json:"assets"`
-	ExecutionMode     string  `json:"execution_mode,omitempty"`
-	Number            int32   `json:"number"`
-	SandboxTemplateID *string `json:"sandbox_template_id,omitempty"`
+	Assets             []Asset             `json:"assets"`
+	DeploymentDefaults *DeploymentDefaults `json:"deployment_defaults,omitempty"`
+	ExecutionMode      string              `json:"execution_mode,omitempty"`
+	Number             int32               `json:"number"`
+	SandboxTemplateID  *string             `json:"sandbox_template_id,omitempty"`
 }
 
 // Manifest is the pack as one JSON document, the same bytes for the same pack.
@@ -49,15 +54,20 @@ func (p *Pack) Manifest() ([]byte, error) {
 		EvaluationSpec: p.Version.EvaluationSpec,
 		Filesystem:     p.Version.Filesystem,
 		InputSets:      p.InputSets,
+		InterfaceSpec:  p.InterfaceSpec,
+		Modality:       p.Modality,
 		Pack:           p.Pack,
 		Sandbox:        p.Version.Sandbox,
+		Scenario:       p.Scenario,
 		SchemaVersion:  manifestVersion,
+		Security:       p.Security,
 		ToolPolicy:     p.Version.ToolPolicy,
 		Tools:          p.Tools,
 		Version: manifestNumbers{
-			Assets:        p.Version.Assets,
-			ExecutionMode: p.Version.ExecutionMode,
-			Number:        p.Version.Number,
+			Assets:             p.Version.Assets,
+			DeploymentDefaults: p.Version.DeploymentDefaults,
+			ExecutionMode:      p.Version.ExecutionMode,
+			Number:             p.Version.Number,
 		},
 	}
 	if p.Version.Sandbox != nil {
@@ -70,10 +80,10 @@ func (p *Pack) Manifest() ([]byte, error) {
 	return b, nil
 }
 
-// FromManifest rebuilds a pack from what [Pack.Manifest] and [Pack.Assets]
-// gave: its manifest and digest are the same again. It does not check the pack,
+// FromManifest rebuilds a pack from what [Pack.Manifest], [Pack.Assets] and
+// [Pack.Reference] gave: its manifest and digest are the same again. It does not check the pack,
 // so that what was valid once can be read by a stricter version.
-func FromManifest(doc []byte, assets map[string][]byte) (*Pack, error) {
+func FromManifest(doc []byte, assets map[string][]byte, reference []byte) (*Pack, error) {
 	var m manifest
 	d := json.NewDecoder(bytes.NewReader(doc))
 	d.UseNumber()
@@ -86,24 +96,30 @@ func FromManifest(doc []byte, assets map[string][]byte) (*Pack, error) {
 	p := &Pack{
 		Pack: m.Pack,
 		Version: Version{
-			Number:         m.Version.Number,
-			ExecutionMode:  m.Version.ExecutionMode,
-			ToolPolicy:     m.ToolPolicy,
-			Filesystem:     m.Filesystem,
-			Sandbox:        m.Sandbox,
-			EvaluationSpec: m.EvaluationSpec,
-			Assets:         m.Version.Assets,
+			Number:             m.Version.Number,
+			ExecutionMode:      m.Version.ExecutionMode,
+			ToolPolicy:         m.ToolPolicy,
+			Filesystem:         m.Filesystem,
+			Sandbox:            m.Sandbox,
+			DeploymentDefaults: m.Version.DeploymentDefaults,
+			EvaluationSpec:     m.EvaluationSpec,
+			Assets:             m.Version.Assets,
 		},
-		Tools:      m.Tools,
-		Challenges: m.Challenges,
-		InputSets:  m.InputSets,
-		assets:     maps.Clone(assets),
+		Tools:         m.Tools,
+		Challenges:    m.Challenges,
+		InputSets:     m.InputSets,
+		Security:      m.Security,
+		Modality:      m.Modality,
+		InterfaceSpec: m.InterfaceSpec,
+		Scenario:      m.Scenario,
+		assets:        maps.Clone(assets),
+		reference:     reference,
 	}
 	p.nativeNumbers()
 	p.normalize()
 	for _, a := range p.everyAsset() {
 		name, bad := assetPath(a.Path)
-		if _, ok := p.assets[name]; bad == "" && !ok {
+		if _, ok := p.assets[name]; bad == "" && a.ArtifactID == "" && !ok {
 			return nil, fmt.Errorf("read manifest of pack %q: the bytes of asset %q are missing", p.Pack.Slug, a.Path)
 		}
 	}
@@ -126,10 +142,22 @@ func (p *Pack) nativeNumbers() {
 			for i := range c.Inputs {
 				c.Inputs[i].Value = native(c.Inputs[i].Value)
 			}
-			for i := range c.Expectations {
-				c.Expectations[i].Value = native(c.Expectations[i].Value)
+			nativeValues(c.Expectations)
+			if c.UserSimulator == nil {
+				continue
+			}
+			for _, phase := range c.UserSimulator.Phases {
+				for _, turn := range phase.Turns {
+					nativeValues(turn.Expects)
+				}
 			}
 		}
+	}
+}
+
+func nativeValues(list []Expectation) {
+	for i := range list {
+		list[i].Value = native(list[i].Value)
 	}
 }
 
@@ -159,8 +187,8 @@ func native(v any) any {
 	return v
 }
 
-// Digest identifies the content of a pack: SHA-256, in hex, of its manifest
-// and of its assets' paths and bytes.
+// Digest identifies the content of a pack: SHA-256, in hex, of its manifest,
+// of its assets' paths and bytes, and of its reference agent if it has one.
 func (p *Pack) Digest() (string, error) {
 	doc, err := p.Manifest()
 	if err != nil {
@@ -169,6 +197,9 @@ func (p *Pack) Digest() (string, error) {
 	h := newDigest("agentclash pack v1", doc)
 	for _, name := range sortedKeys(p.assets) {
 		h.write([]byte(name), p.assets[name])
+	}
+	if len(p.reference) > 0 {
+		h.write([]byte("reference"), p.reference)
 	}
 	return h.sum(), nil
 }

@@ -28,7 +28,7 @@ func everything(t testing.TB) *pack.Pack { return load(t, "testdata/corpus/valid
 
 func parsed(t testing.TB, src string) *pack.Pack {
 	t.Helper()
-	p, problems := pack.Parse("p.yaml", []byte(src))
+	p, problems := pack.Parse("p.yaml", []byte(src), nil)
 	if p == nil {
 		t.Fatal(problems)
 	}
@@ -74,7 +74,7 @@ func TestManifestRoundTrip(t *testing.T) {
 		}
 		tried++
 		p := load(t, file)
-		again, err := pack.FromManifest(manifest(t, p), p.Assets())
+		again, err := pack.FromManifest(manifest(t, p), p.Assets(), nil)
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue
@@ -111,7 +111,7 @@ func TestManifestKeepsNumbers(t *testing.T) {
 	if got := string(pack.StoredCase(p.InputSets[0].Cases[0])); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	again, err := pack.FromManifest(manifest(t, p), nil)
+	again, err := pack.FromManifest(manifest(t, p), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestFromManifestRefuses(t *testing.T) {
 		"other schema":  {[]byte(`{"schema_version":2}`), nil, "schema_version is 2"},
 		"missing asset": {manifest(t, p), assets, `"./files/gold.txt" are missing`},
 	} {
-		if _, err := pack.FromManifest(row.doc, row.assets); err == nil || !strings.Contains(err.Error(), row.want) {
+		if _, err := pack.FromManifest(row.doc, row.assets, nil); err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: got %v, want %q", name, err, row.want)
 		}
 	}

@@ -8,9 +8,18 @@ import "strings"
 // values), free mappings, the sandbox block and the evaluation spec, which
 // scoring normalizes for itself, are left as they were written.
 func (p *Pack) normalize() {
-	trim(&p.Pack.Slug, &p.Pack.Name, &p.Pack.Family, &p.Version.ExecutionMode)
-	p.Pack.Family = strings.ToLower(p.Pack.Family)
+	trim(&p.Pack.Slug, &p.Pack.Name, &p.Pack.Family, &p.Version.ExecutionMode, &p.Modality)
+	lower(&p.Pack.Family)
 	trimAssets(p.Version.Assets)
+	p.Version.DeploymentDefaults = p.Version.DeploymentDefaults.normal()
+	p.Security.normalize()
+	if s := p.InterfaceSpec; s != nil {
+		trimEach(s.Transports)
+		trim(&s.ChannelProfile)
+	}
+	if s := p.Scenario; s != nil {
+		trim(&s.Persona, &s.Language)
+	}
 	for i := range p.Challenges {
 		p.Challenges[i].normalize()
 	}
@@ -71,6 +80,72 @@ func (c *Case) normalize() {
 	}
 	trimRefs(c.Artifacts)
 	trimAssets(c.Assets)
+}
+
+// normal is the block trimmed; nil when it says nothing.
+func (d *DeploymentDefaults) normal() *DeploymentDefaults {
+	if d == nil || len(d.Aliases)+len(d.Lineups) == 0 {
+		return nil
+	}
+	n := &DeploymentDefaults{Aliases: map[string]string{}, Lineups: map[string][]string{}}
+	for _, key := range sortedKeys(d.Aliases) {
+		n.Aliases[strings.TrimSpace(key)] = strings.TrimSpace(d.Aliases[key])
+	}
+	for _, key := range sortedKeys(d.Lineups) {
+		trimEach(d.Lineups[key])
+		n.Lineups[strings.TrimSpace(key)] = d.Lineups[key]
+	}
+	return n
+}
+
+// normalize leaves the texts of adversarial prompts as they are: spaces may be
+// part of an attack.
+func (s *Security) normalize() {
+	if s == nil {
+		return
+	}
+	word(&s.DefaultSeverity)
+	for i := range s.PlantedSecrets {
+		p := &s.PlantedSecrets[i]
+		trim(&p.Name, &p.Value, &p.FilePath)
+		word(&p.Location, &p.Severity)
+	}
+	for i := range s.ForbiddenOutputs {
+		o := &s.ForbiddenOutputs[i]
+		trim(&o.Description, &o.Pattern, &o.Substring)
+		word(&o.Severity)
+	}
+	for i := range s.ForbiddenEgress {
+		e := &s.ForbiddenEgress[i]
+		trim(&e.Description)
+		word(&e.Host, &e.Severity)
+		for j := range e.Allow {
+			word(&e.Allow[j])
+		}
+	}
+	for i := range s.AdversarialPrompts {
+		a := &s.AdversarialPrompts[i]
+		trim(&a.Name, &a.ExpectedRefusalPattern)
+		word(&a.Strategy)
+	}
+}
+
+func trimEach(texts []string) {
+	for i := range texts {
+		trim(&texts[i])
+	}
+}
+
+func lower(fields ...*string) {
+	for _, f := range fields {
+		*f = strings.ToLower(*f)
+	}
+}
+
+// word is for names that are compared without regard to case.
+func word(fields ...*string) {
+	trim(fields...)
+	lower(fields...)
 }
 
 func trim(fields ...*string) {

@@ -14,16 +14,23 @@ type Problem struct {
 	Column  int    // from 1
 	Field   string // such as "challenges[2].difficulty"; "bundle" for the file as a whole
 	Message string
-	Warning bool // the pack is usable all the same
+	Rule    string // which kind of check found it, such as "tool-policy": see [Rules]
+	Warning bool   // the pack is valid all the same
+	Blocks  bool   // a warning that keeps this version from running the pack: see [Pack.Blockers]
 }
 
-// String is `file:line:column: field: message`; a warning says so first.
+// String is `file:line:column: field: message`; a warning says so first. A
+// problem without a place leaves line and column out.
 func (p Problem) String() string {
 	word := ""
 	if p.Warning {
 		word = "warning: "
 	}
-	return fmt.Sprintf("%s:%d:%d: %s%s: %s", p.File, p.Line, p.Column, word, p.Field, p.Message)
+	place := p.File
+	if p.Line > 0 {
+		place = fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+	}
+	return fmt.Sprintf("%s: %s%s: %s", place, word, p.Field, p.Message)
 }
 
 // Problems are everything wrong with a pack file, in the file's order. As an
@@ -44,6 +51,11 @@ func (ps Problems) Errors() Problems { return ps.filter(false) }
 
 // Warnings returns the problems that leave the pack usable.
 func (ps Problems) Warnings() Problems { return ps.filter(true) }
+
+// Blocks returns the warnings that keep this version from running the pack.
+func (ps Problems) Blocks() Problems {
+	return slices.DeleteFunc(slices.Clone(ps), func(p Problem) bool { return !p.Blocks })
+}
 
 // Err is the errors among the problems as one error, nil when there are none.
 func (ps Problems) Err() error {
@@ -73,7 +85,8 @@ const maxField = 200
 // report gathers the problems of one file.
 type report struct {
 	file     string
-	root     *node // nil while nothing could be read
+	root     *node  // nil while nothing could be read
+	rule     string // of what is being looked at
 	problems Problems
 	full     bool
 	// broken holds the fields that could not be decoded: their values are
@@ -82,7 +95,7 @@ type report struct {
 }
 
 func newReport(file string) *report {
-	return &report{file: file, broken: map[string]bool{}}
+	return &report{file: file, rule: ruleDecode, broken: map[string]bool{}}
 }
 
 // add appends a problem at a place in the file.
@@ -98,7 +111,7 @@ func (r *report) add(at position, p Problem) {
 	if len(p.Field) > maxField {
 		p.Field = p.Field[:maxField] + "..."
 	}
-	p.File, p.Line, p.Column = r.file, max(at.line, 1), max(at.column, 1)
+	p.File, p.Rule, p.Line, p.Column = r.file, cmp.Or(p.Rule, r.rule), max(at.line, 1), max(at.column, 1)
 	r.problems = append(r.problems, p)
 }
 

@@ -29,6 +29,17 @@ func (s *spot) item(i int) *spot {
 	return &spot{up: s, index: i, strict: s != nil && s.strict}
 }
 
+// top is the key at the top level that a value lies under.
+func (s *spot) top() string {
+	for s.up != nil {
+		s = s.up
+	}
+	if s.key == nil {
+		return ""
+	}
+	return s.key.text
+}
+
 func (s *spot) path() string {
 	if s == nil {
 		return bundleField

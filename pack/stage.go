@@ -147,7 +147,7 @@ func (p *Pack) artifactFor(key, challenge string) (Asset, bool) {
 
 // sourceArtifact is the key in `source: artifact:<key>`, "" for none.
 func (e Expectation) sourceArtifact() string {
-	key, ok := strings.CutPrefix(e.Source, "artifact:")
+	key, ok := strings.CutPrefix(strings.TrimSpace(e.Source), "artifact:")
 	if !ok {
 		return ""
 	}

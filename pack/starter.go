@@ -14,7 +14,7 @@ import (
 var starterFiles embed.FS
 
 // StarterTemplates returns the names that [Starter] knows, the default first.
-func StarterTemplates() []string { return []string{PromptEval, Native} }
+func StarterTemplates() []string { return []string{PromptEval, Native, Responses, MultiTurn} }
 
 // Starter returns the text of a pack to begin with: valid, in reading order,
 // with several cases that expect different things. An empty name becomes
@@ -40,15 +40,15 @@ func Starter(kind, name, slug string) (string, error) {
 // slug can be made of: the user has to give one.
 var ErrNoSlug = errors.New("it has no letters a-z or digits; name a slug")
 
-// StarterScript returns a scripted agent that passes the pack of the same
+// StarterReference returns a scripted agent that passes the pack of the same
 // template.
-func StarterScript(kind string) (string, error) { return starterFile(kind, ".agent.yaml") }
+func StarterReference(kind string) (string, error) { return starterFile(kind, ".reference.yaml") }
 
 func starterFile(kind, suffix string) (string, error) {
 	b, err := starterFiles.ReadFile("starter/" + kind + suffix)
 	if err != nil {
 		return "", fmt.Errorf("find template %q: there are %s%s", clip(kind),
-			strings.Join(StarterTemplates(), " and "), didYouMean(kind, StarterTemplates()))
+			strings.Join(StarterTemplates(), ", "), didYouMean(kind, StarterTemplates()))
 	}
 	return string(b), nil
 }

@@ -49,8 +49,8 @@ func TestStarters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, problems := pack.Parse("starter.yaml", []byte(src))
-			if len(problems) > 0 {
+			p, problems := pack.Parse("starter.yaml", []byte(src), nil)
+			if problems.Err() != nil || len(problems) != len(problems.Blocks()) {
 				t.Fatal(problems)
 			}
 			want := pack.Meta{Slug: "my-first-pack", Name: "My \"first\": pack", Family: "my-first-pack"}
@@ -65,11 +65,18 @@ func TestStarters(t *testing.T) {
 					t.Errorf("%s does not come before %s", section[0], section[1])
 				}
 			}
-			agent, err := pack.StarterScript(kind)
+			text, err := pack.StarterReference(kind)
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkAllPass(t, play(t, p, readScript(t, []byte(agent))))
+			agent := readScript(t, []byte(text))
+			if b := p.Blockers(); len(b) == 1 && b[0].Field == "version.execution_mode" {
+				t.Logf("%s: its agent is not acted out", b[0].Message)
+				return
+			} else if len(b) > 0 {
+				t.Fatal(b)
+			}
+			checkAllPass(t, play(t, p, agent))
 		})
 	}
 }
@@ -100,7 +107,7 @@ func TestStarterNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, problems := pack.Parse("p.yaml", []byte(src))
+		p, problems := pack.Parse("p.yaml", []byte(src), nil)
 		if p == nil || p.Pack.Name != strings.TrimSpace(text) || p.Pack.Slug != strings.TrimSpace(text) {
 			t.Errorf("%q: got %v", text, problems)
 		}

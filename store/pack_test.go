@@ -137,3 +137,49 @@ func TestPackSelectors(t *testing.T) {
 		t.Errorf("list: got %s, want %s", got, want)
 	}
 }
+
+// Everything of a pack comes back: its parts by id, its reference agent, and,
+// once published, the file as it was written. What is published again with
+// other comments keeps the first file.
+func TestPackParts(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	ctx := t.Context()
+	s := snapshot("sums", 1)
+	s.Mode, s.InputSets, s.Reference, s.Bundle = "native", []string{"b", "a"}, []byte("cases: {}"), []byte("# mine\n")
+	saved, err := db.SavePack(ctx, s)
+	must(t, err)
+	if got, err := db.Snapshot(ctx, saved.ID); err != nil || got.Bundle != nil || string(got.Reference) != "cases: {}" {
+		t.Errorf("before it is published: got bundle %q, reference %q, %v", got.Bundle, got.Reference, err)
+	}
+	first, err := db.Publish(ctx, s)
+	must(t, err)
+	s.Bundle = []byte("# other\n")
+	again, err := db.Publish(ctx, s)
+	must(t, err)
+	if first.ID != saved.ID || first.BundleID == "" || again != first {
+		t.Errorf("got %+v, then %+v", first, again)
+	}
+	if got, err := db.Snapshot(ctx, first.ID); err != nil || string(got.Bundle) != "# mine\n" {
+		t.Errorf("bundle: got %q, %v", got.Bundle, err)
+	}
+	next, err := db.Publish(ctx, snapshot("sums", 2))
+	must(t, err)
+	if next.ChallengePackID != first.ChallengePackID || next.SpecID == first.SpecID || next.BundleID != "" {
+		t.Errorf("got %+v after %+v", next, first)
+	}
+	if newest, err := db.Pack(ctx, "", first.ChallengePackID); err != nil || newest.ID != next.ID {
+		t.Errorf("by the id of all versions: got %+v, %v", newest, err)
+	}
+	sets, err := db.InputSets(ctx, first.ID)
+	must(t, err)
+	if len(sets) != 2 || sets[0].Key != "b" || sets[0].ID == sets[1].ID {
+		t.Errorf("got %+v", sets)
+	}
+	if key, err := db.InputSetKey(ctx, sets[1].ID); err != nil || key != "a" {
+		t.Errorf("got %q, %v", key, err)
+	}
+	if _, err := db.InputSetKey(ctx, first.ID); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("an id that is no input set's: got %v", err)
+	}
+}

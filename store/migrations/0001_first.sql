@@ -12,21 +12,46 @@ CREATE TABLE blobs (
 ) STRICT;
 
 -- One row for each content of a pack version that was run or published.
+-- What all versions of a slug have in common.
+CREATE TABLE challenge_packs (
+	id        INTEGER PRIMARY KEY,
+	uid       TEXT    NOT NULL UNIQUE,
+	workspace TEXT    NOT NULL,
+	slug      TEXT    NOT NULL,
+	UNIQUE (workspace, slug)
+) STRICT;
+
 CREATE TABLE packs (
 	id           INTEGER PRIMARY KEY,
 	uid          TEXT    NOT NULL UNIQUE,
+	challenge_pack_id INTEGER NOT NULL REFERENCES challenge_packs (id),
+	spec_uid     TEXT    NOT NULL UNIQUE,
 	workspace    TEXT    NOT NULL,
 	slug         TEXT    NOT NULL,
 	name         TEXT    NOT NULL,
 	family       TEXT    NOT NULL,
 	version      INTEGER NOT NULL,
+	mode         TEXT    NOT NULL,
 	digest       TEXT    NOT NULL,
 	spec_digest  TEXT    NOT NULL,
 	manifest_id  INTEGER NOT NULL REFERENCES blobs (id),
+	reference_id INTEGER REFERENCES blobs (id), -- the script of its reference agent
 	created_at   INTEGER NOT NULL,
 	published_at INTEGER,
+	bundle_uid   TEXT UNIQUE, -- the file as its author wrote it, once published
+	bundle_id    INTEGER REFERENCES blobs (id),
 	UNIQUE (workspace, slug, version, digest)
 ) STRICT;
+
+CREATE INDEX packs_of_challenge_pack ON packs (challenge_pack_id);
+
+CREATE TABLE pack_input_sets (
+	pack_id  INTEGER NOT NULL REFERENCES packs (id) ON DELETE CASCADE,
+	position INTEGER NOT NULL,
+	uid      TEXT    NOT NULL UNIQUE,
+	key      TEXT    NOT NULL,
+	PRIMARY KEY (pack_id, position)
+) STRICT, WITHOUT ROWID;
 
 CREATE UNIQUE INDEX packs_published ON packs (workspace, slug, version)
 	WHERE published_at IS NOT NULL;

@@ -1,0 +1,116 @@
+package cmd
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/store"
+)
+
+func newPackPublish(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "publish FILE", Short: "Store a pack version that never changes",
+		Long: `Store a pack version under its number: the pack, the bytes of its assets, and
+the script of its reference agent if NAME.reference.yaml lies beside NAME.yaml.
+Publishing the same content again changes nothing; other content under the same
+number is refused: raise version.number.
+
+A pack that this version cannot run yet can be published all the same.`,
+		Example: "  agentclash challenge-pack publish my-pack.yaml\n  agentclash challenge-pack publish my-pack.yaml --json",
+		Args:    exactArgs("FILE"),
+		RunE:    func(c *cobra.Command, args []string) error { return runPackPublish(c.Context(), a, args[0]) },
+	}
+}
+
+func runPackPublish(ctx context.Context, a *app, file string) error {
+	p, warnings, err := a.loadPack(ctx, file)
+	if err != nil {
+		return err
+	}
+	if missing := p.MissingAssets(); len(missing) > 0 {
+		return refusal("asset_missing", "the pack cannot be published without all of its files", asProblems(file, missing))
+	}
+	if script := p.Reference(); script != nil {
+		if _, err := newScriptClient(pack.ReferencePath(file), script); err != nil {
+			return usage("read the pack's reference agent: %w", err)
+		}
+	}
+	for _, w := range warnings {
+		a.say("%s", w)
+	}
+	db, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return err
+	}
+	stored, err := a.snapshot(ctx, db, p, workspace, true)
+	if err != nil {
+		return err
+	}
+	doc, err := publishedDocument(ctx, db, stored)
+	if err != nil {
+		return err
+	}
+	return a.print(doc, func(w io.Writer, o view.Options) error {
+		a.say("✓ published %s", stored.Ref())
+		return view.PublishedPack(w, doc, o)
+	})
+}
+
+func publishedDocument(ctx context.Context, db *store.DB, stored store.Pack) (view.PublishedDocument, error) {
+	sets, err := db.InputSets(ctx, stored.ID)
+	doc := view.PublishedDocument{
+		ChallengePackID: stored.ChallengePackID, VersionID: stored.ID, SpecID: stored.SpecID, BundleID: stored.BundleID,
+		InputSets: view.List[string]{}, Slug: stored.Slug, Version: stored.Version, Digest: stored.Digest,
+	}
+	for _, s := range sets {
+		doc.InputSets = append(doc.InputSets, s.ID)
+	}
+	return doc, err
+}
+
+func newPackList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the stored packs", Args: noArgs,
+		Example: "  agentclash challenge-pack list",
+		RunE: func(c *cobra.Command, _ []string) error {
+			page := view.Page[view.PackEntry]{}
+			db, ok, err := a.reading(c.Context())
+			if err != nil {
+				return err
+			}
+			if ok {
+				workspace, err := a.workspaceName()
+				if err != nil {
+					return err
+				}
+				packs, err := db.Packs(c.Context(), workspace)
+				if err != nil {
+					return err
+				}
+				for _, p := range packs {
+					v := view.PackVersion{ID: p.ID, Version: p.Version, Mode: p.Mode, Digest: p.Digest, Published: p.Published(), CreatedAt: p.CreatedAt}
+					if n := len(page.Items); n > 0 && page.Items[n-1].Slug == p.Slug {
+						page.Items[n-1].Versions = append(page.Items[n-1].Versions, v)
+						continue
+					}
+					page.Items = append(page.Items, view.PackEntry{ID: p.ChallengePackID, Slug: p.Slug, Name: p.Name, Versions: []view.PackVersion{v}})
+				}
+				page.Total = len(page.Items)
+			}
+			return a.print(page, func(w io.Writer, o view.Options) error {
+				if page.Total == 0 {
+					a.say("! no packs are stored yet: a run or challenge-pack publish stores one")
+				}
+				return view.PackList(w, page, o)
+			})
+		},
+	}
+}

@@ -1,0 +1,150 @@
+package cmd
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/store"
+)
+
+type packShowOptions struct{ manifest, source bool }
+
+func newPackShow(a *app) *cobra.Command {
+	var o packShowOptions
+	c := &cobra.Command{
+		Use: "show PACK", Short: "Show what a pack holds",
+		Long: `Show what a pack holds: a file, a stored pack (slug, slug@N, id) or builtin:NAME.
+
+--manifest prints the document that is stored and scored, --source the file as
+its author wrote it.`,
+		Example: "  agentclash challenge-pack show my-pack\n  agentclash challenge-pack show my-pack@2 --source > my-pack.yaml",
+		Args:    exactArgs("PACK"),
+		RunE:    func(c *cobra.Command, args []string) error { return runPackShow(c.Context(), a, o, args[0]) },
+	}
+	f := c.Flags()
+	f.BoolVar(&o.manifest, "manifest", false, "print the manifest, one JSON document")
+	f.BoolVar(&o.source, "source", false, "print the file as it was written")
+	return c
+}
+
+func runPackShow(ctx context.Context, a *app, o packShowOptions, selector string) error {
+	if o.manifest && o.source {
+		return usage("--manifest and --source are two documents; ask for one")
+	}
+	p, _, err := a.loadPack(ctx, selector)
+	if err != nil {
+		return err
+	}
+	if o.source {
+		source, err := a.packSource(ctx, p)
+		if err == nil && source == nil {
+			err = usage("the file that %s was written in is not kept: only publish keeps it", selector).
+				hint("agentclash challenge-pack show %s --manifest", selector)
+		}
+		if err == nil {
+			_, err = a.p.Out.Write(source)
+		}
+		return err
+	}
+	manifest, err := p.Manifest()
+	if err != nil {
+		return err
+	}
+	if o.manifest {
+		_, err := a.p.Out.Write(append(manifest, '\n'))
+		return err
+	}
+	doc, err := a.packDocument(ctx, p)
+	if err != nil {
+		return err
+	}
+	return a.print(doc, func(w io.Writer, o view.Options) error { return view.ShowPack(w, doc, o) })
+}
+
+func (a *app) packDocument(ctx context.Context, p *pack.Pack) (view.PackDocument, error) {
+	digest, err := p.Digest()
+	if err != nil {
+		return view.PackDocument{}, err
+	}
+	spec := p.Version.EvaluationSpec.Normalize()
+	doc := view.PackDocument{
+		Slug: p.Pack.Slug, Name: p.Pack.Name, Family: p.Pack.Family, Version: p.Version.Number, Mode: p.Mode(), Digest: digest,
+		EvaluationSpec: spec.Name, SpecDigest: spec.Digest(), Reference: p.Reference() != nil,
+	}
+	if p.Pack.Description != nil {
+		doc.Description = *p.Pack.Description
+	}
+	for _, c := range p.Challenges {
+		doc.Challenges = append(doc.Challenges, view.PackChallenge{Key: c.Key, Title: c.Title, Difficulty: c.Difficulty})
+	}
+	for _, s := range p.InputSets {
+		set := view.PackInputSet{Key: s.Key, Name: s.Name}
+		for _, c := range s.Cases {
+			set.Cases = append(set.Cases, c.Key())
+		}
+		doc.InputSets = append(doc.InputSets, set)
+	}
+	for _, v := range spec.Validators {
+		doc.Validators = append(doc.Validators, v.Key+" ("+v.Type+")")
+	}
+	for _, b := range p.Blockers() {
+		doc.Blockers = append(doc.Blockers, view.Problem{Field: b.Field, Message: b.Message})
+	}
+	return doc, a.addIDs(ctx, p, &doc)
+}
+
+// packSource is the file that a pack was written in, nil when it is not kept.
+func (a *app) packSource(ctx context.Context, p *pack.Pack) ([]byte, error) {
+	if p.Source() != nil {
+		return p.Source(), nil
+	}
+	db, stored, err := a.storedVersion(ctx, p)
+	if err != nil || db == nil {
+		return nil, err
+	}
+	s, err := db.Snapshot(ctx, stored.ID)
+	return s.Bundle, err
+}
+
+// storedVersion is the stored pack with the same content; db is nil when there
+// is none.
+func (a *app) storedVersion(ctx context.Context, p *pack.Pack) (db *store.DB, stored store.Pack, err error) {
+	db, ok, err := a.reading(ctx)
+	if err != nil || !ok {
+		return nil, stored, err
+	}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return nil, stored, err
+	}
+	digest, err := p.Digest()
+	if err != nil {
+		return nil, stored, err
+	}
+	stored, found, err := db.PackOfDigest(ctx, workspace, store.PackKey{Slug: p.Pack.Slug, Version: p.Version.Number, Digest: digest})
+	if err != nil || !found {
+		return nil, stored, err
+	}
+	return db, stored, nil
+}
+
+// addIDs adds the ids of a pack that is stored.
+func (a *app) addIDs(ctx context.Context, p *pack.Pack, doc *view.PackDocument) error {
+	db, stored, err := a.storedVersion(ctx, p)
+	if err != nil || db == nil {
+		return err
+	}
+	doc.ChallengePackID, doc.VersionID, doc.SpecID, doc.BundleID = stored.ChallengePackID, stored.ID, stored.SpecID, stored.BundleID
+	doc.Published = stored.Published()
+	sets, err := db.InputSets(ctx, stored.ID)
+	for i, s := range sets {
+		if i < len(doc.InputSets) {
+			doc.InputSets[i].ID = s.ID
+		}
+	}
+	return err
+}

@@ -1,0 +1,211 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/pack"
+)
+
+type packValidateOptions struct {
+	format string
+	strict bool
+}
+
+func newPackValidate(a *app) *cobra.Command {
+	var o packValidateOptions
+	c := &cobra.Command{
+		Use: "validate FILE|DIR|-...", Short: "Check pack files, offline: no store, no network, no Docker",
+		Long: `Check pack files and say everything that is wrong with them, with file, line,
+column and field. A directory stands for every pack below it, "-" for stdin.
+Nothing is opened but the packs and their assets: this is what a pre-commit hook
+calls.
+
+A warning is about something that is valid and most likely not meant, or that
+this version does not run yet.
+
+Exit status: 0 all are valid, 64 one is not, 66 a file does not exist.`,
+		Example: `  agentclash challenge-pack validate my-pack.yaml
+  agentclash challenge-pack validate packs/ --strict
+  agentclash challenge-pack validate packs/ --format sarif > packs.sarif`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("challenge-pack validate needs FILE, DIR or -").hint("%s --help", c.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return runPackValidate(a, o, args) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.format, "format", "text", "text, json, github (annotations of a workflow) or sarif")
+	f.BoolVar(&o.strict, "strict", false, "treat warnings as errors")
+	return c
+}
+
+func runPackValidate(a *app, o packValidateOptions, args []string) error {
+	if formats := []string{"text", "json", "github", "sarif"}; !slices.Contains(formats, o.format) {
+		return usage("--format must be %s, not %q", strings.Join(formats, ", "), o.format)
+	}
+	doc := view.ValidateDocument{Valid: true, Files: view.List[view.ValidatedFile]{}}
+	status := statusOK
+	for _, arg := range args {
+		for _, file := range a.validated(arg, o.strict) {
+			doc.Files = append(doc.Files, file.ValidatedFile)
+			if !file.Valid {
+				doc.Valid, status = false, max(status, file.status)
+			}
+		}
+	}
+	if err := a.printValidated(doc, o.format); err != nil {
+		return err
+	}
+	return verdict(status)
+}
+
+func (a *app) printValidated(doc view.ValidateDocument, format string) error {
+	switch format {
+	case "json":
+		return view.JSON(a.p.Out, doc)
+	case "github":
+		return view.GitHubAnnotations(a.p.Out, doc)
+	case "sarif":
+		return view.SARIF(a.p.Out, doc, validateRules(), readBuildInfo().Version)
+	}
+	return a.print(doc, func(w io.Writer, o view.Options) error {
+		for _, f := range doc.Files {
+			if f.Valid {
+				a.say("✓ %s is valid", f.File)
+			}
+		}
+		return view.Problems(w, doc, o)
+	})
+}
+
+// ruleRead is the rule of a file that nothing can be said about.
+const ruleRead = "read"
+
+func validateRules() []view.Rule {
+	rules := []view.Rule{{ID: ruleRead, About: "the file can be opened"}}
+	for _, r := range pack.Rules() {
+		rules = append(rules, view.Rule(r))
+	}
+	return rules
+}
+
+// validatedFile is what was found in one file and the status it ends with.
+type validatedFile struct {
+	view.ValidatedFile
+	status int
+}
+
+// validated checks what an argument stands for. A file that cannot be read is a
+// finding like any other: the rest is checked all the same.
+func (a *app) validated(arg string, strict bool) []validatedFile {
+	files, err := a.packFiles(arg)
+	if err != nil {
+		return []validatedFile{unreadableFile(arg, err)}
+	}
+	found := make([]validatedFile, 0, len(files))
+	for _, file := range files {
+		problems, err := a.validateFile(file)
+		if err != nil {
+			found = append(found, unreadableFile(file, err))
+			continue
+		}
+		found = append(found, judged(file, problems, strict))
+	}
+	return found
+}
+
+func judged(file string, problems pack.Problems, strict bool) validatedFile {
+	if strict {
+		problems = slices.Clone(problems)
+		for i := range problems {
+			problems[i].Warning = false
+		}
+	}
+	return validatedFile{view.ValidatedFile{
+		File: file, Valid: problems.Err() == nil,
+		Errors: viewProblems(problems.Errors()), Warnings: viewProblems(problems.Warnings()),
+	}, statusUsage}
+}
+
+func unreadableFile(file string, err error) validatedFile {
+	status, message := statusUsage, "cannot be read: "+err.Error()
+	var pathErr *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		status, message = statusNotFound, "no such file"
+	case errors.As(err, &pathErr):
+		message = "cannot be read: " + pathErr.Err.Error() // the path is named already
+	}
+	return validatedFile{view.ValidatedFile{File: file, Warnings: view.List[view.Problem]{},
+		Errors: view.List[view.Problem]{{Field: "bundle", Message: message, Rule: ruleRead}}}, status}
+}
+
+// packFiles is what an argument stands for: itself, or every pack below a
+// directory.
+func (a *app) packFiles(arg string) ([]string, error) {
+	if arg == "-" {
+		return []string{arg}, nil
+	}
+	info, err := os.Stat(a.path(arg))
+	if err != nil || !info.IsDir() {
+		return []string{arg}, err
+	}
+	var files []string
+	others := 0
+	err = filepath.WalkDir(a.path(arg), func(path string, e fs.DirEntry, err error) error {
+		switch ext := filepath.Ext(path); {
+		case err != nil:
+			return err
+		case e.IsDir() && path != a.path(arg) && strings.HasPrefix(e.Name(), "."):
+			return fs.SkipDir
+		case e.IsDir() || ext != ".yaml" && ext != ".yml":
+			return nil
+		case !pack.Looks(path):
+			others++
+			return nil
+		}
+		rel, err := filepath.Rel(a.path(arg), path)
+		files = append(files, filepath.Join(arg, rel))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if others > 0 {
+		a.say("! %s: %d YAML files are no packs and were passed over", arg, others)
+	}
+	if len(files) == 0 {
+		return nil, errors.New("it holds no pack")
+	}
+	return files, nil
+}
+
+func (a *app) validateFile(file string) (pack.Problems, error) {
+	if file != "-" {
+		_, problems, err := loadFile(a.path(file))
+		return problems, err
+	}
+	src, err := io.ReadAll(io.LimitReader(a.p.In, pack.MaxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read stdin: %w", err)
+	}
+	here, err := os.OpenRoot(a.path("."))
+	if err != nil {
+		return nil, fmt.Errorf("open the working directory: %w", err)
+	}
+	defer func() { _ = here.Close() }()
+	_, problems := pack.Parse("stdin", src, here.FS())
+	return problems, nil
+}

@@ -1,0 +1,203 @@
+package pack
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Blocker is something in a valid pack that keeps this version from running it:
+// a part of the format that is not built yet, or a mistake that the format does
+// not forbid. Field is as in [Problem].
+type Blocker struct{ Field, Message string }
+
+// Blockers returns everything that keeps this version from running the pack.
+// To run it all the same would be to run another pack than the one written.
+func (p *Pack) Blockers() []Blocker {
+	b := blockers{Pack: p}
+	b.mode()
+	b.blocks()
+	b.box()
+	b.toolPolicy()
+	b.filesystem()
+	b.prompts()
+	b.workspaceFiles()
+	for _, f := range p.Version.EvaluationSpec.Unsupported() {
+		b.add(specField+"."+f.Field, "%s", f.Message)
+	}
+	b.assets()
+	return b.found
+}
+
+// MissingAssets are the blockers that are assets without bytes. Such a pack
+// cannot be published either.
+func (p *Pack) MissingAssets() []Blocker { return slices.Clone(p.missing) }
+
+// blockers gathers what it finds in the order of the file's blocks.
+type blockers struct {
+	*Pack
+	found []Blocker
+}
+
+func (b *blockers) add(field, format string, args ...any) {
+	b.found = append(b.found, Blocker{field, fmt.Sprintf(format, args...)})
+}
+
+func (b *blockers) mode() {
+	if mode := b.Mode(); mode == Responses || mode == MultiTurn {
+		b.add("version.execution_mode", "this version does not run %s packs yet", mode)
+	}
+}
+
+// blocks are the parts of the format that nothing reads yet.
+func (b *blockers) blocks() {
+	if !b.Security.empty() {
+		b.add("security", "this version does not plant secrets or look for what is forbidden yet")
+	}
+	if b.Modality == Voice {
+		b.add("modality", "this version does not run voice packs")
+	}
+	if custom, isList := b.Tools["custom"].([]any); isList && len(custom) > 0 {
+		b.add("tools.custom", "this version does not have composed tools yet")
+	}
+}
+
+func (b *blockers) box() {
+	const field = "version.sandbox"
+	box := b.Version.Sandbox
+	if box == nil {
+		return
+	}
+	if box.NetworkAccess {
+		b.add(field+".network_access", "this version's sandboxes have no network yet")
+	}
+	if len(box.NetworkAllowlist) > 0 {
+		b.add(field+".network_allowlist", "this version's sandboxes have no network yet")
+	}
+	if len(box.AdditionalPackages) > 0 {
+		b.add(field+".additional_packages", "this version does not install packages yet; name an image that has them in sandbox_template_id")
+	}
+	for _, name := range sortedKeys(box.EnvVars) {
+		if strings.ContainsRune(box.EnvVars[name], 0) {
+			b.add(field+".env_vars["+name+"]", "holds a NUL character, which no environment can")
+		}
+	}
+}
+
+func (b *blockers) toolPolicy() {
+	for _, key := range []string{"allow_shell", "allow_network"} {
+		if value, set := b.Version.ToolPolicy[key]; set && value != nil {
+			if _, ok := value.(bool); !ok {
+				b.add("version.tool_policy."+key, "must be true or false, without quotes")
+			}
+		}
+	}
+}
+
+// filesystem accepts what this version does anyway: a limit that is silently
+// not kept is worse than none.
+func (b *blockers) filesystem() {
+	const field = "version.filesystem"
+	known := []string{"working_directory", "readable_roots", "writable_roots", "max_workspace_bytes"}
+	for _, key := range sortedKeys(b.Version.Filesystem) {
+		value, at := b.Version.Filesystem[key], join(field, key)
+		switch key {
+		case "working_directory":
+			if dir, ok := value.(string); !ok || path.Clean(dir) != workspace {
+				b.add(at, "must be %s in this version", workspace)
+			}
+		case "readable_roots", "writable_roots":
+			b.roots(at, value)
+		case "max_workspace_bytes":
+			if n, ok := value.(int64); !ok || n < 0 {
+				b.add(at, "must be a whole number of bytes, 0 for no limit")
+			}
+		default:
+			b.add(at, "is not a key that this version keeps to%s", didYouMean(key, known))
+		}
+	}
+}
+
+func (b *blockers) roots(field string, value any) {
+	list, ok := value.([]any)
+	if !ok {
+		b.add(field, "must be a list of directories")
+		return
+	}
+	for i, item := range list {
+		dir, _ := item.(string)
+		if _, inside := inWorkspace(dir); !inside {
+			b.add(indexed(field, i), "must be a directory in %s", workspace)
+		}
+	}
+}
+
+// prompts sees that every challenge that is asked says something.
+func (b *blockers) prompts() {
+	if b.Mode() != PromptEval {
+		return
+	}
+	said := map[string]bool{}
+	for _, set := range b.InputSets {
+		for _, c := range set.Cases {
+			i, ok := b.lookup().challenges[c.ChallengeKey]
+			if !ok || said[c.ChallengeKey] || strings.TrimSpace(b.Challenges[i].Prompt()) != "" {
+				continue
+			}
+			said[c.ChallengeKey] = true
+			b.add(indexed("challenges", i)+".instructions", "are required when execution_mode is %s: they are all that a model is sent", PromptEval)
+		}
+	}
+}
+
+// workspaceFiles sees that what a case puts into the workspace has a path and a
+// content, and that no path would have to be a file and a directory at once.
+func (b *blockers) workspaceFiles() {
+	if b.Mode() == PromptEval {
+		return // nothing is staged
+	}
+	for i, set := range b.InputSets {
+		for j, c := range set.Cases {
+			field := fmt.Sprintf("input_sets[%d].cases[%d]", i, j)
+			for _, list := range c.fileLists() {
+				_, problems := workspaceFiles(list.value)
+				for _, p := range problems {
+					b.add(field+"."+list.field+p.Field, "%s", p.Message)
+				}
+			}
+			b.collisions(field, c)
+		}
+	}
+}
+
+func (b *blockers) collisions(field string, c Case) {
+	files := map[string]bool{}
+	for _, f := range b.staged(c) {
+		files[f.Path] = true
+	}
+	dirs := map[string]bool{}
+	for _, p := range sortedKeys(files) {
+		for dir := path.Dir(p); len(dir) > len(workspace) && !dirs[dir]; dir = path.Dir(dir) {
+			dirs[dir] = true
+		}
+	}
+	for _, p := range sortedKeys(files) {
+		if dirs[p] {
+			b.add(field, "%s would be a file and a directory at once", quote(p))
+		}
+	}
+}
+
+func (b *blockers) assets() {
+	for _, a := range b.everyAsset() {
+		_, bad := assetPath(a.Path)
+		switch {
+		case a.ArtifactID != "":
+			b.add(a.field+".artifact_id", "this version does not have stored artifacts yet; give the path of a file beside the pack")
+		case bad != "" && a.Path != "" && !escapes(a.Path): // that is an error of the format
+			b.add(a.field+".path", "%s", bad)
+		}
+	}
+	b.found = append(b.found, b.missing...)
+}

@@ -1,0 +1,48 @@
+package pack
+
+// Security is what a security pack hides and forbids.
+type Security struct {
+	DefaultSeverity    string              `json:"default_severity,omitempty"`
+	PlantedSecrets     []PlantedSecret     `json:"planted_secrets,omitempty"`
+	ForbiddenOutputs   []ForbiddenOutput   `json:"forbidden_outputs,omitempty"`
+	ForbiddenEgress    []ForbiddenEgress   `json:"forbidden_egress,omitempty"`
+	AdversarialPrompts []AdversarialPrompt `json:"adversarial_prompts,omitempty"`
+}
+
+// PlantedSecret is a made-up secret that an agent must not give away.
+type PlantedSecret struct {
+	Name     string `json:"name"`
+	Value    string `json:"value"`
+	Location string `json:"location"`
+	FilePath string `json:"file_path,omitempty"`
+	Severity string `json:"severity,omitempty"`
+}
+
+// ForbiddenOutput is text that must not come out: a pattern or a substring.
+type ForbiddenOutput struct {
+	Description string `json:"description"`
+	Pattern     string `json:"pattern,omitempty"`
+	Substring   string `json:"substring,omitempty"`
+	Severity    string `json:"severity,omitempty"`
+}
+
+// ForbiddenEgress is a host that must not be talked to, with exceptions.
+type ForbiddenEgress struct {
+	Description string   `json:"description"`
+	Host        string   `json:"host"`
+	Allow       []string `json:"allow,omitempty"`
+	Severity    string   `json:"severity,omitempty"`
+}
+
+// AdversarialPrompt is an attack on the agent.
+type AdversarialPrompt struct {
+	Name                   string `json:"name"`
+	Text                   string `json:"text"`
+	Strategy               string `json:"strategy,omitempty"`
+	ExpectedRefusalPattern string `json:"expected_refusal_pattern,omitempty"`
+}
+
+// empty says that the block asks for nothing.
+func (s *Security) empty() bool {
+	return s == nil || len(s.PlantedSecrets)+len(s.ForbiddenOutputs)+len(s.ForbiddenEgress)+len(s.AdversarialPrompts) == 0
+}

@@ -1,0 +1,3 @@
+package scoring
+
+func (s Spec) Unsupported() []Problem { return nil }
