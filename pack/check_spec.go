@@ -19,7 +19,7 @@ func checkSpec(c *checker) {
 		if p.Field != "" {
 			field += "." + p.Field
 		}
-		c.fail(field, "%s", p.Message)
+		c.rep.check(Problem{Field: field, Message: p.Message, Warning: p.Warning})
 	}
 	if c.Mode() != PromptEval {
 		return

@@ -108,6 +108,9 @@ func TestEdges(t *testing.T) {
 		{"spec boolean as a word", "dimensions: [correctness]", "dimensions: [{key: correctness, gate: yes}]", []string{"version.evaluation_spec.scorecard.dimensions[0].gate: true or false"}},
 		{"spec unknown key deep down", "dimensions: [correctness]", "dimensions: [{key: correctness, wieght: 1}]", []string{"version.evaluation_spec.scorecard.dimensions[0].wieght: did you mean \"weight\"?"}},
 		{"spec key in another case", "judge_mode:", "JUDGE_MODE:", []string{"~version.evaluation_spec.JUDGE_MODE: is written judge_mode"}},
+		{"spec with a warning", "type: exact_match, target: final_output, expected_from: \"literal:ok\"", "type: regex_match, target: final_output, expected_from: \"literal:(\"", []string{
+			"~version.evaluation_spec.validators[0].expected_from: no RE2 expression"}},
+		{"spec not scored yet", "type: exact_match", "type: fuzzy_match", []string{"~version.evaluation_spec.validators[0].type: does not have the validator type"}},
 		{"spec null in a list", "dimensions: [correctness]", "dimensions: [correctness, null]", []string{"version.evaluation_spec.scorecard.dimensions[1].key: required"}},
 		// Header and mode.
 		{"mode in capitals", "mode: native", "mode: NATIVE", []string{"version.execution_mode: did you mean \"native\"?"}},

@@ -18,13 +18,12 @@ const DefaultTestTimeoutMS = 30000
 // codeConfig is the config of code_execution; CodeExecutionConfig is its Go
 // form.
 func codeConfig() []ConfigKey {
-	zero, one := 0.0, 1.0
 	return []ConfigKey{
-		{Name: "test_command", Type: "string", Required: true, Doc: "what sh -lc runs in the sandbox after the agent finished"},
-		{Name: "timeout_ms", Type: "integer", Above: &zero, Default: int64(DefaultTestTimeoutMS), Doc: "how long it may take"},
-		{Name: "scoring", Type: "string", Default: FractionPassed, Enum: []string{FractionPassed, AllOrNothing},
-			later: []string{"pass_at_k"}, Doc: "the share of passed tests, or 1 only when none failed"},
-		{Name: "pass_threshold", Type: "number", Min: &zero, Max: &one, Default: 1.0, Doc: "the verdict is pass from this score on"},
+		{Name: "test_command", Type: KeyString, Required: true, Doc: "what sh -lc runs in the sandbox after the agent finished"},
+		{Name: "timeout_ms", Type: KeyInteger, Above: new(0.0), Default: int64(DefaultTestTimeoutMS), Doc: "how long it may take"},
+		{Name: "scoring", Type: KeyString, Default: FractionPassed, Enum: []string{FractionPassed, AllOrNothing, "pass_at_k"},
+			NotYet: []string{"pass_at_k"}, Doc: "the share of passed tests, or 1 only when none failed"},
+		{Name: "pass_threshold", Type: KeyNumber, Min: new(0.0), Max: new(1.0), Default: 1.0, Doc: "the verdict is pass from this score on"},
 	}
 }
 
@@ -57,6 +56,9 @@ type codeEvidence struct {
 func codeExecution(s settings) inspector {
 	config := codeSettings(s)
 	return func(t *trial, v *validator) finding {
+		if config.TestCommand == "" { // a config that was left out
+			return authors(senseless("there is no test_command to run"))
+		}
 		f := config.judge(t, v)
 		if file, ok := t.ev.Files[v.target.key]; ok && !file.Exists {
 			f.lack = fmt.Sprintf("the file %s", quoted(file.Path))

@@ -124,6 +124,20 @@ func TestGraders(t *testing.T) {
 	}
 }
 
+// A config that is left out names no command: there is nothing to run.
+func TestNoGraderWithoutACommand(t *testing.T) {
+	t.Parallel()
+	spec := oneValidator()
+	tests(&spec, "null")
+	s, problems := scoring.Compile(spec)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if got := s.Graders(); len(got) != 0 {
+		t.Errorf("got graders %+v, want none", got)
+	}
+}
+
 // The counts are evidence, so that a reader sees what the score came from.
 func TestCodeEvidence(t *testing.T) {
 	t.Parallel()

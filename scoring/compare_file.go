@@ -17,10 +17,9 @@ const (
 
 func fileContentConfig() []ConfigKey {
 	return []ConfigKey{
-		{Name: "match_mode", Type: "string", Default: modeContains, Doc: "how the content compares",
+		{Name: "match_mode", Type: KeyString, Default: modeContains, Doc: "how the content compares",
 			Enum: []string{modeContains, modeExact, modeRegex, modeNotContains, modeJSONEqual}},
-		{Name: "ignore_whitespace", Type: "boolean",
-			Doc: "every run of white space counts as one space; not for regex and json_equal"},
+		flagKey("ignore_whitespace", "every run of white space counts as one space; not for regex and json_equal"),
 	}
 }
 
@@ -71,7 +70,7 @@ func jsonEqual(expected string) (comparison, error) {
 
 func fileExistsConfig() []ConfigKey {
 	return []ConfigKey{
-		{Name: "must_exist", Type: "boolean", Default: true, Doc: "false: it must not exist"},
+		{Name: "must_exist", Type: KeyBoolean, Default: true, Doc: "false: it must not exist"},
 	}
 }
 
@@ -88,7 +87,7 @@ func fileExists(s settings) inspector {
 	return func(t *trial, v *validator) finding {
 		path, exists, captured := t.captured(v.target.key)
 		if !captured {
-			none := t.file(v.target.key)
+			none := t.file(v.target)
 			return finding{state: Unavailable, cause: none.cause, reason: none.reason}
 		}
 		reason := path + " does not exist"
@@ -110,4 +109,35 @@ func (t *trial) captured(key string) (path string, exists, ok bool) {
 	}
 	d, ok := t.ev.Directories[key]
 	return d.Path, d.Exists, ok
+}
+
+func fileSchemaConfig() []ConfigKey {
+	return []ConfigKey{
+		{Name: "schema", Type: KeyAny, Required: true, Doc: "the JSON Schema, written out; true and false are schemas"},
+	}
+}
+
+// checkFileSchema: a schema in a config is the author's own text, so that one
+// that makes no sense is wrong here and not in every trial.
+func checkFileSchema(s settings, p *problems, field string) {
+	raw := s.raw("schema")
+	switch {
+	case !s.has("schema"):
+	case isNull(raw):
+		p.add(field+".schema", "is required")
+	case raw[0] != '{' && raw[0] != 't' && raw[0] != 'f':
+		p.add(field, "schema must be a JSON Schema: an object, true or false")
+	default:
+		if _, err := compileSchema(string(raw)); err != nil {
+			p.add(field+".schema", "%v", err)
+		}
+	}
+}
+
+func directoryConfig() []ConfigKey {
+	return []ConfigKey{
+		{Name: "required_files", Type: KeyStrings, Doc: "paths that must be there, absolute or relative to the listed directory"},
+		{Name: "forbidden_files", Type: KeyStrings, Doc: "paths that must not be there"},
+		{Name: "required_directories", Type: KeyStrings, Doc: "directories that must be there"},
+	}
 }

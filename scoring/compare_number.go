@@ -8,27 +8,21 @@ import (
 	"strings"
 )
 
-// The defaults of numeric_match's legacy config, tolerance with tolerance_mode.
-const (
-	legacyMode      = "relative"
-	legacyTolerance = 0.001
-)
-
 func numericConfig() []ConfigKey {
-	zero := 0.0
 	return []ConfigKey{
-		{Name: "absolute_tolerance", Type: "number", Min: &zero, Doc: "the two may differ by this much"},
-		{Name: "relative_tolerance", Type: "number", Min: &zero, Doc: "the two may differ by this share of the expected number"},
-		{Name: "extract_number", Type: "boolean", Doc: "use the first number in each text, currency signs and thousands commas ignored"},
-		{Name: "significant_digits", Type: "integer", Above: &zero, Doc: "round both to this many digits first"},
-		{Name: "tolerance_mode", Type: "string", Enum: []string{"absolute", "relative"}, Doc: "legacy: what tolerance means; relative when absent"},
-		{Name: "tolerance", Type: "number", Min: &zero, Doc: "legacy: 0.001 when absent"},
+		{Name: "absolute_tolerance", Type: KeyNumber, Min: new(0.0), Doc: "the two may differ by this much"},
+		{Name: "relative_tolerance", Type: KeyNumber, Min: new(0.0), Doc: "the two may differ by this share of the expected number"},
+		flagKey("extract_number", "use the first number in each text, currency signs and thousands commas ignored"),
+		{Name: "significant_digits", Type: KeyInteger, Above: new(0.0), Doc: "round both to this many digits first"},
+		{Name: "tolerance_mode", Type: KeyString, Enum: []string{"absolute", "relative"}, Default: "relative",
+			Doc: "older form: which of the two tolerance is"},
+		{Name: "tolerance", Type: KeyNumber, Min: new(0.0), Default: 0.001, at: "relative_tolerance",
+			Doc: "older form: what tolerance_mode makes absolute_tolerance or relative_tolerance; used when either of the two is given"},
 	}
 }
 
 func checkNumeric(s settings, p *problems, field string) {
-	legacy := s.has("tolerance") || s.has("tolerance_mode")
-	if legacy && (s.has("absolute_tolerance") || s.has("relative_tolerance")) {
+	if s.anyOf("tolerance", "tolerance_mode") && s.anyOf("absolute_tolerance", "relative_tolerance") {
 		p.add(field, "tolerance and tolerance_mode are the older form: use either them or absolute_tolerance and relative_tolerance")
 	}
 }
@@ -60,7 +54,7 @@ func numericMatch(s settings) matcher {
 		rule.relative = &v
 	}
 	rule.digits, _ = s.integer("significant_digits")
-	if s.has("tolerance") || s.has("tolerance_mode") {
+	if s.anyOf("tolerance", "tolerance_mode") {
 		rule.legacy(s)
 	}
 	return func(expected string) (comparison, error) {
@@ -78,16 +72,10 @@ func numericMatch(s settings) matcher {
 	}
 }
 
+// legacy reads the older form of a tolerance.
 func (r *numberRule) legacy(s settings) {
-	tolerance := legacyTolerance
-	if v, ok := s.number("tolerance"); ok {
-		tolerance = v
-	}
-	mode := legacyMode
-	if s.has("tolerance_mode") {
-		mode = s.text("tolerance_mode")
-	}
-	if mode == "absolute" {
+	tolerance, _ := s.number("tolerance")
+	if s.text("tolerance_mode") == "absolute" {
 		r.absolute = &tolerance
 	} else {
 		r.relative = &tolerance

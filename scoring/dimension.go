@@ -9,6 +9,7 @@ import (
 type dimension struct {
 	Dimension
 	weight float64
+	rate   func(*dimension, *reading) scored
 	scope  []int // validators read, for the sources validators and metric
 	metric int   // index, for the source metric
 }
@@ -31,25 +32,60 @@ func (d *dimension) lack(state State, c cause, reason string) scored {
 	}}
 }
 
-// score is the dimension's score from what the validators and metrics say.
-func (t *trial) score(d *dimension, s *Scorer, results []result, metrics []measured) scored {
-	switch d.Source {
-	case SourceValidators:
-		return d.validators(results)
-	case SourceMetric:
-		return d.fromMetric(&metrics[d.metric])
-	case SourceReliability:
-		return t.reliability(d)
-	case SourceLatency:
-		return d.lower(t.latency(s, nil))
+// reading is all that a dimension's score can rest on.
+type reading struct {
+	t       *trial
+	s       *Scorer
+	results []result
+	metrics []measured
+}
+
+// dimensionSource is a row of the table of sources; one without rate is one
+// that only the format has so far.
+type dimensionSource struct {
+	name string
+	rate func(*dimension, *reading) scored
+	// raw: the source is a number that has to be normalized.
+	raw bool
+}
+
+// sources is the one table of dimension sources.
+func sources() []dimensionSource {
+	return []dimensionSource{
+		{name: SourceValidators, rate: (*dimension).validators},
+		{name: SourceMetric, rate: (*dimension).fromMetric, raw: true},
+		{name: SourceReliability, rate: (*dimension).reliability},
+		{name: SourceLatency, rate: (*dimension).latency, raw: true},
+		{name: SourceCost, rate: (*dimension).cost, raw: true},
+		{name: SourceBehavioral},
+		{name: SourceJudge},
+		{name: SourceHumanPreference},
 	}
-	return d.lower(t.modelCost(s, nil))
+}
+
+// findSource is the row of a source, nil when there is none.
+func findSource(name string) *dimensionSource {
+	rows := sources()
+	if i := slices.IndexFunc(rows, func(r dimensionSource) bool { return r.name == name }); i >= 0 {
+		return &rows[i]
+	}
+	return nil
+}
+
+// DimensionSources lists the sources a dimension may have, for documents.
+func DimensionSources() []string {
+	rows := sources()
+	names := make([]string, len(rows))
+	for i, r := range rows {
+		names[i] = r.name
+	}
+	return names
 }
 
 // validators is the mean of the scores in scope. The first validator without a
 // score decides what the dimension lacks; an agent that did not produce what
 // any of them reads is at fault.
-func (d *dimension) validators(results []result) scored {
+func (d *dimension) validators(from *reading) scored {
 	if len(d.scope) == 0 {
 		return d.lack(Unavailable, causePack, "no validator is in scope")
 	}
@@ -57,7 +93,7 @@ func (d *dimension) validators(results []result) scored {
 	var first *result
 	agent := false
 	for _, i := range d.scope {
-		r := &results[i]
+		r := &from.results[i]
 		if r.State == Available {
 			sum += *r.NormalizedScore
 			continue
@@ -75,7 +111,8 @@ func (d *dimension) validators(results []result) scored {
 	return out
 }
 
-func (d *dimension) fromMetric(m *measured) scored {
+func (d *dimension) fromMetric(from *reading) scored {
+	m := &from.metrics[d.metric]
 	switch {
 	case m.State != Available:
 		return d.lack(m.State, m.cause, clipTo(fmt.Sprintf("metric %s: %s", quoted(m.Key), m.Reason), maxReason))
@@ -88,15 +125,20 @@ func (d *dimension) fromMetric(m *measured) scored {
 }
 
 // reliability is 1 for a trial that reached its end without a failure.
-func (t *trial) reliability(d *dimension) scored {
-	if t.ev.Completed == nil {
+func (d *dimension) reliability(from *reading) scored {
+	ev := &from.t.ev
+	if ev.Completed == nil {
 		return d.lack(Unavailable, causeNone, "the trial has no end")
 	}
-	if *t.ev.Completed && t.ev.FailureCount == 0 {
+	if *ev.Completed && ev.FailureCount == 0 {
 		return d.give(1)
 	}
 	return d.give(0)
 }
+
+func (d *dimension) latency(from *reading) scored { return d.lower(from.t.latency(from.s, nil)) }
+
+func (d *dimension) cost(from *reading) scored { return d.lower(from.t.modelCost(from.s, nil)) }
 
 func (d *dimension) lower(v value) scored {
 	if v.state != Available {
@@ -143,7 +185,7 @@ func (s *Scorer) prepareDimensions() {
 		all[i] = i
 	}
 	for _, decl := range s.spec.Scorecard.Dimensions {
-		d := dimension{Dimension: decl, weight: 1}
+		d := dimension{Dimension: decl, weight: 1, rate: findSource(decl.Source).rate}
 		if decl.Weight != nil {
 			d.weight = *decl.Weight
 		}

@@ -1,10 +1,11 @@
 // Package scoring turns the evidence of one trial into a scorecard, and the
 // trials of one run agent into one.
 //
-// Decided here: what an evaluation spec may say ([Spec.Validate]), what a
-// reference such as case.expectations.answer resolves to, what each validator,
-// metric, dimension and strategy is worth, whose fault a missing score is, and
-// whether a trial passed, failed or cannot be judged.
+// Decided here: what an evaluation spec may say ([Spec.Validate]) and what of
+// it this version can score ([Spec.Unsupported]), what a reference such as
+// case.expectations.answer resolves to, what each validator, metric, dimension
+// and strategy is worth, whose fault a missing score is, and whether a trial
+// passed, failed or cannot be judged.
 //
 // Not decided here: what happened. [Evidence] is handed in, folded from stored
 // events elsewhere, and everything in this room is a pure function of it: no
@@ -13,8 +14,10 @@
 //
 // The way in is [Compile], which checks a spec and prepares it once, then
 // [Scorer.Score] for each trial, [Scorer.Decide] for its outcome and an
-// [Aggregator] for the run agent. A new validator type is one row of the table
-// in registry.go.
+// [Aggregator] for the run agent. What the format has stands in tables:
+// validator types (registry.go), collectors (metric.go), dimension sources
+// (dimension.go), signals and judge modes. A row without a function is checked
+// and cannot be scored; giving it one is all that it takes.
 //
 // Texts in specs, cases and evidence are hostile: sizes are bounded, nothing
 // panics, and what is kept in a result is cut to a few KiB.

@@ -17,12 +17,16 @@ type Collector struct {
 	Type string `json:"type"` // numeric or boolean
 	Unit string `json:"unit,omitempty"`
 	Doc  string `json:"doc"`
+	// Supported is false for a collector that the format has and this version
+	// has not.
+	Supported bool `json:"supported"`
 }
 
-// collector is a row of the table of collectors.
+// collector is a row of the table of collectors; one without read is one that
+// only the format has so far.
 type collector struct {
-	Collector
-	read func(t *trial, s *Scorer, results []result) value
+	name, kind, unit, doc string
+	read                  func(t *trial, s *Scorer, results []result) value
 }
 
 // value is what a collector read: a number or a truth, or why there is none.
@@ -43,53 +47,54 @@ func none(c cause, reason string) value {
 // collectors is the one table of collectors.
 func collectors() []collector {
 	return []collector{
-		{Collector{"run_total_latency_ms", "numeric", "ms", "from the trial's start to its end"}, (*trial).latency},
-		{Collector{"run_ttft_ms", "numeric", "ms", "from the trial's start to the first output of a model"}, (*trial).firstOutput},
-		{Collector{"run_input_tokens", "numeric", "tokens", "tokens sent to models"}, tokens(func(ev *Evidence) *int64 { return ev.InputTokens })},
-		{Collector{"run_output_tokens", "numeric", "tokens", "tokens received from models"}, tokens(func(ev *Evidence) *int64 { return ev.OutputTokens })},
-		{Collector{"run_total_tokens", "numeric", "tokens", "both together"}, tokens(func(ev *Evidence) *int64 { return ev.TotalTokens })},
-		{Collector{"run_agent_tokens", "numeric", "tokens", "all tokens without those of injected standings"}, (*trial).agentTokens},
-		{Collector{"run_race_context_tokens", "numeric", "tokens", "tokens of injected standings"}, (*trial).raceTokens},
-		{Collector{"run_tool_call_count", "numeric", "", "tool calls, failed ones included"}, (*trial).toolCalls},
-		{Collector{CollectorCost, "numeric", "usd", "what the model calls cost by pricing.models"}, (*trial).modelCost},
-		{Collector{"run_completed_successfully", "boolean", "", "the trial reached a regular end"}, (*trial).completed},
-		{Collector{"run_failure_count", "numeric", "", "failed runs, tool calls and sandbox commands"}, (*trial).failures},
-		{Collector{CollectorPassRate, "numeric", "", "the mean score of all validators"}, passRate},
+		{"run_total_latency_ms", "numeric", "ms", "from the trial's start to its end", (*trial).latency},
+		{"run_ttft_ms", "numeric", "ms", "from the trial's start to the first output of a model", (*trial).firstOutput},
+		{"run_input_tokens", "numeric", "tokens", "tokens sent to models", tokens(func(ev *Evidence) *int64 { return ev.InputTokens })},
+		{"run_output_tokens", "numeric", "tokens", "tokens received from models", tokens(func(ev *Evidence) *int64 { return ev.OutputTokens })},
+		{"run_total_tokens", "numeric", "tokens", "both together", tokens(func(ev *Evidence) *int64 { return ev.TotalTokens })},
+		{"run_agent_tokens", "numeric", "tokens", "all tokens without those of injected standings", (*trial).agentTokens},
+		{"run_race_context_tokens", "numeric", "tokens", "tokens of injected standings", (*trial).raceTokens},
+		{"run_tool_call_count", "numeric", "", "tool calls, failed ones included", (*trial).toolCalls},
+		{CollectorCost, "numeric", "usd", "what the model calls cost by pricing.models", (*trial).modelCost},
+		{"run_completed_successfully", "boolean", "", "the trial reached a regular end", (*trial).completed},
+		{"run_failure_count", "numeric", "", "failed runs, tool calls and sandbox commands", (*trial).failures},
+		{CollectorPassRate, "numeric", "", "the mean score of all validators", passRate},
+		{"behavioral_recovery_score", "numeric", "", "the signal recovery_behavior", nil},
+		{"behavioral_exploration_efficiency_score", "numeric", "", "the signal exploration_efficiency", nil},
+		{"behavioral_error_cascade_score", "numeric", "", "the signal error_cascade", nil},
+		{"behavioral_scope_adherence_score", "numeric", "", "the signal scope_adherence", nil},
 	}
 }
 
-// absentCollectors are collectors that only the format has so far.
-func absentCollectors() []string {
-	return []string{"behavioral_recovery_score", "behavioral_exploration_efficiency_score", "behavioral_error_cascade_score",
-		"behavioral_scope_adherence_score", "behavioral_confidence_calibration_score"}
-}
+// refusedCollector is a name that the format keeps and no pack may use.
+const refusedCollector = "behavioral_confidence_calibration_score"
 
 // Collectors lists the collectors a metric may name.
 func Collectors() []Collector {
 	rows := collectors()
 	out := make([]Collector, len(rows))
 	for i, r := range rows {
-		out[i] = r.Collector
+		out[i] = Collector{Name: r.name, Type: r.kind, Unit: r.unit, Doc: r.doc, Supported: r.read != nil}
 	}
 	return out
 }
 
 // findCollector is the row of a collector, or why there is none.
 func findCollector(rows []collector, name string) (*collector, string) {
-	if i := slices.IndexFunc(rows, func(r collector) bool { return r.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(rows, func(r collector) bool { return r.name == name }); i >= 0 {
 		return &rows[i], ""
 	}
-	if name == "" {
+	switch name {
+	case "":
 		return nil, "is required"
-	}
-	if slices.Contains(absentCollectors(), name) {
-		return nil, notYet("the collector", name)
+	case refusedCollector:
+		return nil, "the format does not allow the collector " + quoted(name) + ": nothing measures it"
 	}
 	names := make([]string, len(rows))
 	for i, r := range rows {
-		names[i] = r.Name
+		names[i] = r.name
 	}
-	return nil, "unknown collector " + quoted(name) + hint(name, append(names, absentCollectors()...))
+	return nil, "unknown collector " + quoted(name) + hint(name, names)
 }
 
 // measured is a metric's result, with what its JSON does not say.

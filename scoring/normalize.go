@@ -11,11 +11,14 @@ import (
 
 // The sources of a dimension.
 const (
-	SourceValidators  = "validators"
-	SourceMetric      = "metric"
-	SourceReliability = "reliability"
-	SourceLatency     = "latency"
-	SourceCost        = "cost"
+	SourceValidators      = "validators"
+	SourceMetric          = "metric"
+	SourceReliability     = "reliability"
+	SourceLatency         = "latency"
+	SourceCost            = "cost"
+	SourceBehavioral      = "behavioral"
+	SourceJudge           = "llm_judge"
+	SourceHumanPreference = "human_preference"
 )
 
 // The strategies of a scorecard.
@@ -31,8 +34,12 @@ const (
 	Lower  = "lower"
 )
 
-// Deterministic is the judge mode without a judge.
-const Deterministic = "deterministic"
+// The judge modes of a spec: validators alone, or with judges beside them.
+const (
+	Deterministic = "deterministic"
+	JudgeOnly     = "llm_judge"
+	JudgeHybrid   = "hybrid"
+)
 
 // defaultSamples is how often a judge is asked when its spec does not say.
 const defaultSamples = 3
@@ -44,7 +51,7 @@ func (s Spec) Normalize() Spec {
 	s.Name = strings.TrimSpace(s.Name)
 	s.Validators = edited(s.Validators, func(v *Validator) {
 		trim(&v.Key, &v.Target, &v.ExpectedFrom)
-		if c := string(bytes.TrimSpace(v.Config)); c == "null" || c == "{}" {
+		if isNull(v.Config) || isEmptyObject(v.Config) && !meansNothingBare(v.Type) {
 			v.Config = nil
 		}
 	})
@@ -63,11 +70,19 @@ func (s Spec) Normalize() Spec {
 		if d.Source == "" {
 			s.expand(d)
 		}
-		if d.BetterDirection == "" && slices.Contains([]string{SourceValidators, SourceReliability, "behavioral", "llm_judge"}, d.Source) {
+		if d.BetterDirection == "" && slices.Contains([]string{SourceValidators, SourceReliability, SourceBehavioral, SourceJudge}, d.Source) {
 			d.BetterDirection = Higher
 		}
 	})
 	return s
+}
+
+// isEmptyObject says that a config has no key. For most types that is the same
+// as no config, and they must not differ in a digest.
+func isEmptyObject(raw json.RawMessage) bool {
+	inner, open := bytes.CutPrefix(bytes.TrimSpace(raw), []byte("{"))
+	inner, closed := bytes.CutSuffix(inner, []byte("}"))
+	return open && closed && len(bytes.TrimSpace(inner)) == 0
 }
 
 func normalizeJudge(j *LLMJudge) {
@@ -84,7 +99,7 @@ func (s Spec) expand(d *Dimension) {
 	switch d.Key {
 	case "correctness":
 		d.Source, d.BetterDirection = SourceValidators, Higher
-	case SourceReliability, "behavioral":
+	case SourceReliability, SourceBehavioral:
 		d.Source, d.BetterDirection = d.Key, Higher
 	case SourceLatency, SourceCost:
 		d.Source, d.BetterDirection = d.Key, Lower

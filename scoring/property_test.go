@@ -15,11 +15,15 @@ import (
 	"github.com/agentclash/agentclash/scoring"
 )
 
-// everything is a spec that uses every validator type, collector and source.
+// everything is a spec that uses every validator type, collector and source
+// that this version has.
 func everything() scoring.Spec {
 	spec := allSources()
 	spec.Validators = nil
 	for _, typ := range scoring.ValidatorTypes() {
+		if !typ.Supported {
+			continue
+		}
 		v := scoring.Validator{Key: typ.Name, Type: typ.Name, Target: "final_output"}
 		if typ.FileTarget {
 			v.Target = "file:f"
@@ -238,8 +242,13 @@ func FuzzReference(f *testing.F) {
 	}
 	f.Add("case.payload.a..b")
 	f.Fuzz(func(t *testing.T, ref string) {
-		if _, err := scoring.ParseReference(ref); err == nil {
-			resolvedText(t, reading(refOf(ref)), evidence())
+		if _, err := scoring.ParseReference(ref); err != nil {
+			return
+		}
+		if s, problems := scoring.Compile(reading(refOf(ref))); s != nil {
+			s.Score(evidence())
+		} else if len(problems) != 1 || !strings.Contains(problems[0].Message, "cannot read") {
+			t.Errorf("%q is a reference, and a spec that uses it is refused: %v", ref, problems)
 		}
 	})
 }
@@ -270,6 +279,7 @@ func FuzzSpec(f *testing.F) {
 			t.Error("normalizing changes the digest")
 		}
 		spec.Validate()
+		spec.Unsupported()
 		checkCard(t, scoring.Score(spec, randomEvidence(rand.New(rand.NewPCG(1, 1)))))
 	})
 }

@@ -3,6 +3,7 @@ package scoring
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -18,21 +19,58 @@ const (
 	refArtifact
 	refFile
 	refLiteral
+	refTranscript
+	refTurns
+	refToolCalls // only what tool_call_assertion looks at, never a text
 )
+
+// The parts of a transcript.
+const (
+	transcriptFull     = "full"
+	transcriptMismatch = "from_mismatch"
+	transcriptLast     = "last_n"
+)
+
+// resolver is how references of a kind are read; nil for the kinds that only
+// the format has so far.
+func (k refKind) resolver() func(*trial, reference) resolved {
+	switch k {
+	case refOutput:
+		return (*trial).finalOutput
+	case refChallenge:
+		return (*trial).challengeInput
+	case refPayload:
+		return (*trial).fromPayload
+	case refInput:
+		return (*trial).input
+	case refExpectation:
+		return (*trial).expectation
+	case refArtifact:
+		return (*trial).asset
+	case refFile:
+		return (*trial).file
+	case refLiteral:
+		return (*trial).literal
+	}
+	return nil
+}
 
 // reference is a parsed evidence reference. It is parsed once per spec.
 type reference struct {
 	kind refKind
-	// key is the input, expectation, artifact or check key, or the literal.
+	// key is the input, expectation, artifact or check key, the literal, or the
+	// part of a transcript.
 	key  string
 	path []string // steps into a JSON value
+	last int      // turns, for the end of a transcript
 	text string   // as it was written
 }
 
 // referenceForms are the ways to write a reference, for hints and documents.
 func referenceForms() []string {
 	return []string{"final_output", "run.final_output", "challenge_input", "case.payload", "case.payload.<path>",
-		"case.inputs.<key>", "case.expectations.<key>", "artifact.<key>", "file:<check key>", "literal:<text>"}
+		"case.inputs.<key>", "case.expectations.<key>", "artifact.<key>", "file:<check key>", "literal:<text>",
+		"transcript.full", "transcript.last_n:<turns>", "transcript.from_mismatch", "turn.expectations"}
 }
 
 // ReferenceForms lists the forms of an evidence reference, for documents.
@@ -51,6 +89,11 @@ func parseReference(text string) (reference, error) {
 	case "challenge_input":
 		r.kind = refChallenge
 		return r, nil
+	case "turn.expectations":
+		r.kind = refTurns
+		return r, nil
+	case toolCalls:
+		return r, fmt.Errorf("%s is for validators of the type %s", quoted(text), ToolCallAssertion)
 	}
 	if literal, ok := strings.CutPrefix(text, "literal:"); ok {
 		r.kind, r.key = refLiteral, literal
@@ -63,10 +106,30 @@ func parseReference(text string) (reference, error) {
 		}
 		return r, nil
 	}
-	if text == "tool_calls" || text == "turn.expectations" || strings.HasPrefix(text, "transcript.") {
-		return r, fmt.Errorf("this version cannot read %s yet", quoted(text))
+	if part, ok := strings.CutPrefix(text, "transcript."); ok {
+		return parseTranscript(r, part)
 	}
 	return parseDotted(r)
+}
+
+// toolCalls is the target of tool_call_assertion.
+const toolCalls = "tool_calls"
+
+func parseTranscript(r reference, part string) (reference, error) {
+	part, turns, counted := strings.Cut(part, ":")
+	switch {
+	case part == transcriptLast:
+		n, err := strconv.Atoi(strings.TrimSpace(turns))
+		if err != nil || n <= 0 {
+			return r, fmt.Errorf("%s needs a number of turns: write transcript.last_n:3", quoted(r.text))
+		}
+		r.last = n
+	case counted || part != transcriptFull && part != transcriptMismatch:
+		known := []string{"transcript.full", "transcript.last_n:<turns>", "transcript.from_mismatch"}
+		return r, fmt.Errorf("%s is no evidence reference%s", quoted(r.text), hint(r.text, known))
+	}
+	r.kind, r.key = refTranscript, part
+	return r, nil
 }
 
 // dottedHeads are the beginnings of the dotted references and how many parts,
@@ -115,7 +178,7 @@ func hintReference(text string) string {
 	if parts := strings.SplitN(text, ".", 3); len(parts) == 3 {
 		head, rest = parts[0]+"."+parts[1], "."+parts[2]
 	}
-	fixed := []string{"final_output", "run.final_output", "challenge_input", "case.payload", "case.inputs", "case.expectations"}
+	fixed := []string{"final_output", "run.final_output", "challenge_input", "case.payload", "case.inputs", "case.expectations", "turn.expectations"}
 	if best := nearest(head, fixed); best != "" {
 		return fmt.Sprintf("; did you mean %s?", quoted(best+rest))
 	}

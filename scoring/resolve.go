@@ -60,29 +60,30 @@ type payload struct {
 func (t *trial) ended() bool { return t.ev.Completed != nil && *t.ev.Completed }
 
 func (t *trial) resolve(r reference) resolved {
-	switch r.kind {
-	case refOutput:
-		if t.ev.FinalOutput == nil {
-			return missing(causeAgent, "there is no final output")
-		}
-		return found(*t.ev.FinalOutput)
-	case refChallenge:
-		return t.challengeInput()
-	case refPayload:
-		return t.fromPayload(r)
-	case refInput:
-		return t.entry(entry{name: "input", key: r.key, path: r.path})
-	case refExpectation:
-		return t.entry(entry{name: "expectation", key: r.key, path: r.path})
-	case refArtifact:
-		return t.artifact(r.key, r.path, false)
-	case refFile:
-		return t.file(r.key)
-	case refLiteral:
-		return found(r.key)
+	if read := r.kind.resolver(); read != nil {
+		return read(t, r)
 	}
-	return unreadable("%s is no evidence reference", quoted(r.text))
+	return unreadable("%s cannot be read", quoted(r.text))
 }
+
+func (t *trial) finalOutput(reference) resolved {
+	if t.ev.FinalOutput == nil {
+		return missing(causeAgent, "there is no final output")
+	}
+	return found(*t.ev.FinalOutput)
+}
+
+func (t *trial) input(r reference) resolved {
+	return t.entry(entry{name: "input", key: r.key, path: r.path})
+}
+
+func (t *trial) expectation(r reference) resolved {
+	return t.entry(entry{name: "expectation", key: r.key, path: r.path})
+}
+
+func (t *trial) asset(r reference) resolved { return t.artifact(r.key, r.path, false) }
+
+func (t *trial) literal(r reference) resolved { return found(r.key) }
 
 func (t *trial) decodedPayload() payload {
 	if t.payload == nil {
@@ -92,7 +93,7 @@ func (t *trial) decodedPayload() payload {
 	return *t.payload
 }
 
-func (t *trial) challengeInput() resolved {
+func (t *trial) challengeInput(reference) resolved {
 	raw := bytes.TrimSpace(t.ev.Case.Payload)
 	if len(raw) == 0 {
 		return missing(causePack, "the case has no payload")
@@ -224,7 +225,8 @@ func child(v any, step string) (any, bool) {
 
 // file resolves a capture. A check that was never taken is not the same as a
 // file that does not exist: the first is nobody's evidence.
-func (t *trial) file(key string) resolved {
+func (t *trial) file(r reference) resolved {
+	key := r.key
 	if f, ok := t.ev.Files[key]; ok {
 		if !f.Exists {
 			return missing(causeAgent, "the captured file %s does not exist", quoted(f.Path))

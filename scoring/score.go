@@ -24,14 +24,15 @@ type metric struct {
 }
 
 // Compile normalizes and checks a spec and prepares everything that does not
-// depend on a trial. With problems there is no Scorer.
+// depend on a trial. There is a Scorer when the spec is valid and this version
+// can score all of it; otherwise there are the errors that Validate finds and
+// then what Unsupported does. Warnings are not among them.
 func Compile(spec Spec) (*Scorer, []Problem) {
-	c := compiler{spec: spec.Normalize()}
-	c.run()
-	if len(c.problems) > 0 {
-		return nil, c.problems
+	c := inspect(spec)
+	if found := append(c.errors(), c.unsupported()...); len(found) > 0 {
+		return nil, found
 	}
-	s := &Scorer{spec: c.spec, validators: c.validators, used: make([]bool, len(c.validators)), graders: c.graders}
+	s := &Scorer{spec: c.spec, validators: c.validators, used: make([]bool, len(c.validators)), graders: c.graders()}
 	known := collectors()
 	for _, m := range c.spec.Metrics {
 		row, _ := findCollector(known, m.Collector)
@@ -88,9 +89,11 @@ func (s *Scorer) Score(ev Evidence) Scorecard {
 	for i := range s.metrics {
 		metrics[i] = t.measure(&s.metrics[i], s, results)
 	}
+	from := &reading{t, s, results, metrics}
 	dims := make([]scored, len(s.dimensions))
 	for i := range s.dimensions {
-		dims[i] = t.score(&s.dimensions[i], s, results, metrics)
+		d := &s.dimensions[i]
+		dims[i] = d.rate(d, from)
 	}
 	return s.card(t, results, metrics, dims)
 }

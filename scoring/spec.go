@@ -190,10 +190,3 @@ func (d *Dimension) UnmarshalJSON(b []byte) error {
 	type plain Dimension
 	return json.Unmarshal(b, (*plain)(d))
 }
-
-// Problem is one thing wrong with a spec. Field is the path inside
-// evaluation_spec, such as "validators[2].config.threshold".
-type Problem struct {
-	Field   string
-	Message string
-}

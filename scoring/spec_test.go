@@ -16,30 +16,69 @@ func TestSpecVectors(t *testing.T) {
 	blocks := readBlocks(t, "testdata/spec.txt")
 	base := blocks[0]["spec"]
 	for _, b := range blocks[1:] {
-		b.only(t, "case", "patch", "want", "message")
+		b.only(t, "case", "patch", "want", "warn", "not_yet", "message")
 		t.Run(b["case"], func(t *testing.T) {
 			t.Parallel()
-			problems := patched(t, base, b["patch"]).Validate()
-			fields := make([]string, len(problems))
-			for i, p := range problems {
-				fields[i] = p.Field
-			}
-			want := strings.Split(b["want"], ", ")
-			if b["want"] == "valid" {
-				want = []string{}
-			}
-			if diff := cmp.Diff(want, fields); diff != "" {
-				t.Errorf("problems (-want +got):\n%s\n%v", diff, problems)
-			}
-			if len(problems) > 0 && !strings.Contains(problems[0].Message, b["message"]) {
-				t.Errorf("got message %q, want it to contain %q", problems[0].Message, b["message"])
-			}
+			checkSpec(t, b, patched(t, base, b["patch"]))
 		})
+	}
+}
+
+// checkSpec holds a spec's problems against a vector: its errors, its warnings
+// and what this version cannot score.
+func checkSpec(t *testing.T, b block, spec scoring.Spec) {
+	t.Helper()
+	found, later := spec.Validate(), spec.Unsupported()
+	var errs, warnings []scoring.Problem
+	for _, p := range found {
+		if p.Warning {
+			warnings = append(warnings, p)
+		} else {
+			errs = append(errs, p)
+		}
+	}
+	want := b["want"]
+	if want == "valid" {
+		want = ""
+	}
+	checkFields(t, "want", want, errs)
+	checkFields(t, "warn", b["warn"], warnings)
+	checkFields(t, "not_yet", b["not_yet"], later)
+	if all := append(found, later...); len(all) > 0 && !strings.Contains(all[0].Message, b["message"]) {
+		t.Errorf("got message %q, want it to contain %q", all[0].Message, b["message"])
+	}
+	scorer, problems := scoring.Compile(spec)
+	if diff := cmp.Diff(append(errs, later...), problems); diff != "" {
+		t.Errorf("Compile's problems are not the errors and then what is unsupported (-want +got):\n%s", diff)
+	}
+	if (scorer != nil) != (len(problems) == 0) {
+		t.Errorf("got scorer %v with %d problems", scorer != nil, len(problems))
+	}
+}
+
+func checkFields(t *testing.T, key, want string, got []scoring.Problem) {
+	t.Helper()
+	fields := make([]string, len(got))
+	for i, p := range got {
+		fields[i] = p.Field
+	}
+	if list := strings.Join(fields, ", "); list != want {
+		t.Errorf("%s: got %q, want %q\n%v", key, list, want, got)
 	}
 }
 
 // patched applies a JSON merge patch to a spec.
 func patched(t *testing.T, base, patch string) scoring.Spec {
+	t.Helper()
+	var spec scoring.Spec
+	if err := json.Unmarshal([]byte(mergedText(t, base, patch)), &spec); err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+// mergedText applies a JSON merge patch to a document.
+func mergedText(t *testing.T, base, patch string) string {
 	t.Helper()
 	var doc, change any
 	if err := json.Unmarshal([]byte(base), &doc); err != nil {
@@ -52,11 +91,7 @@ func patched(t *testing.T, base, patch string) scoring.Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var spec scoring.Spec
-	if err := json.Unmarshal(raw, &spec); err != nil {
-		t.Fatal(err)
-	}
-	return spec
+	return string(raw)
 }
 
 func merge(doc, change any) any {
@@ -146,36 +181,6 @@ func TestDigest(t *testing.T) {
 	spec.Validators[0].Config = json.RawMessage(`{"a":2,"b":1}`)
 	if spec.Digest() != before {
 		t.Error("the order of a config's keys changes the digest")
-	}
-}
-
-func TestWarnings(t *testing.T) {
-	t.Parallel()
-	spec := oneValidator()
-	if got := spec.Warnings(); len(got) != 0 {
-		t.Errorf("got warnings %v for a spec without fault", got)
-	}
-	spec.PostExecutionChecks = nil
-	spec.Validators = []scoring.Validator{
-		{Key: "re", Type: scoring.RegexMatch, Target: "final_output", ExpectedFrom: "literal:["},
-		{Key: "file", Type: scoring.FileExists, Target: "file:f"},
-		{Key: "idle", Type: scoring.Contains, Target: "final_output", ExpectedFrom: "literal:x"},
-	}
-	spec.Metrics = []scoring.Metric{{Key: "done", Type: "boolean", Collector: "run_completed_successfully"}}
-	spec.Scorecard.Dimensions = []scoring.Dimension{
-		{Key: "correctness", Validators: []string{"re", "file"}},
-		{Key: "d", Source: "metric", Metric: "done", BetterDirection: "lower", Normalization: &scoring.Normalization{Target: new(0.0), Max: new(1.0)}},
-	}
-	var fields []string
-	for _, w := range spec.Warnings() {
-		fields = append(fields, w.Field)
-	}
-	want := []string{"validators[0].expected_from", "validators[1].target", "validators[2]", "scorecard.dimensions[1].metric"}
-	if diff := cmp.Diff(want, fields); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
-	}
-	if got := (scoring.Spec{}).Warnings(); got != nil {
-		t.Errorf("got warnings %v for a spec that is not valid", got)
 	}
 }
 

@@ -11,23 +11,6 @@ import (
 	"github.com/agentclash/agentclash/scoring"
 )
 
-// answered is evidence whose final output passes oneValidator.
-func answered() scoring.Evidence {
-	ev := evidence()
-	ev.FinalOutput = new("4")
-	return ev
-}
-
-// everyMetric is a spec with a metric for each collector.
-func everyMetric() scoring.Spec {
-	spec := oneValidator()
-	for _, c := range scoring.Collectors() {
-		spec.Metrics = append(spec.Metrics, scoring.Metric{Key: "m_" + c.Name, Type: c.Type, Collector: c.Name, Unit: c.Unit})
-	}
-	spec.Pricing.Models = []scoring.Price{{ProviderKey: "p", ProviderModelID: "m", InputCostPerMillionTokens: 1, OutputCostPerMillionTokens: 3}}
-	return spec
-}
-
 // values are the metrics of a scorecard by collector: the value, or the state.
 func values(c scoring.Scorecard) map[string]any {
 	out := map[string]any{}
@@ -121,22 +104,6 @@ func dimensions(c scoring.Scorecard) map[string]string {
 		}
 	}
 	return out
-}
-
-// allSources is a spec with a dimension of each source.
-func allSources() scoring.Spec {
-	spec := everyMetric()
-	limits := &scoring.Normalization{Target: new(500.0), Max: new(5000.0)}
-	spec.Scorecard = scoring.ScorecardSpec{Dimensions: []scoring.Dimension{
-		{Key: "correctness"},
-		{Key: "tokens", Source: "metric", Metric: "m_run_total_tokens", BetterDirection: "lower", Normalization: &scoring.Normalization{Target: new(100.0), Max: new(1000.0)}},
-		{Key: "ttft", Source: "metric", Metric: "m_run_ttft_ms", BetterDirection: "lower", Normalization: limits},
-		{Key: "rate", Source: "metric", Metric: "m_validator_pass_rate", BetterDirection: "higher", Normalization: &scoring.Normalization{Target: new(1.0), Max: new(0.0)}},
-		{Key: "reliability"},
-		{Key: "latency", Normalization: limits},
-		{Key: "cost", Normalization: &scoring.Normalization{Target: new(0.001), Max: new(1.0)}},
-	}}
-	return spec
 }
 
 func TestDimensions(t *testing.T) {

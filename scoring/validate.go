@@ -5,46 +5,47 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/agnivade/levenshtein"
 )
 
-// compiler checks a normalized spec from top to bottom and gathers what a
-// Scorer needs. All problems are reported, in the order of the format's
-// fields, whatever was wrong before them.
-type compiler struct {
+// checker checks a normalized spec from top to bottom and keeps what it read.
+// All problems are reported, in the order of the format's fields, whatever was
+// wrong before them.
+type checker struct {
 	problems
 	spec       Spec
 	validators []validator
-	graders    []Grader
+	judges     []judge
+	collectors []*collector      // of the metrics; nil: unknown
+	owners     map[string]string // what a key belongs to: validator, metric or judge
 }
 
-// Validate checks the spec as Normalize leaves it and returns everything that
-// is wrong with it; nothing means that it can be scored.
-func (s Spec) Validate() []Problem {
-	_, found := Compile(s)
-	return found
-}
+// Validate checks the spec, as Normalize leaves it, against the format alone:
+// without errors it is valid, whether or not this version can score it. The
+// problems among them that are warnings leave it valid.
+func (s Spec) Validate() []Problem { return inspect(s).problems }
 
-func (c *compiler) run() {
+func inspect(s Spec) *checker {
+	c := &checker{spec: s.Normalize(), owners: map[string]string{}}
 	c.header()
 	c.limits()
-	c.compileValidators()
-	c.checks()
-	c.metrics()
-	if c.spec.Behavioral != nil {
-		c.add("behavioral", "this version does not have behavioral signals yet")
-	}
+	c.checkValidators()
+	c.captures()
+	c.checkMetrics()
+	c.behavioral()
 	c.pricing()
-	if len(c.spec.LLMJudges) > 0 {
-		c.add("llm_judges", "this version does not have judges yet")
-	}
+	c.checkJudges()
 	c.judgeLimits()
 	c.dimensions()
 	c.scorecard()
+	if len(c.errors()) == 0 {
+		c.unread()
+	}
+	return c
 }
 
-func (c *compiler) header() {
+func judgeModes() []string { return []string{Deterministic, JudgeOnly, JudgeHybrid} }
+
+func (c *checker) header() {
 	s := c.spec
 	if s.Name == "" {
 		c.add("name", "is required")
@@ -52,31 +53,33 @@ func (c *compiler) header() {
 	if s.VersionNumber <= 0 {
 		c.add("version_number", "must be greater than 0")
 	}
-	switch s.JudgeMode {
-	case Deterministic:
-	case "":
-		c.add("judge_mode", "is required: write %s", Deterministic)
-	case "llm_judge", "hybrid":
-		c.add("judge_mode", "%s; write %s", notYet("the judge mode", s.JudgeMode), Deterministic)
-	default:
-		c.add("judge_mode", "unknown judge mode %s%s", quoted(s.JudgeMode), hint(s.JudgeMode, []string{Deterministic}))
-	}
+	c.oneOf("judge_mode", "judge mode", s.JudgeMode, judgeModes())
 	if len(s.Validators) == 0 {
 		c.add("validators", "needs at least one validator")
 	}
 	if len(s.Scorecard.Dimensions) == 0 {
 		c.add("scorecard.dimensions", "needs at least one dimension")
 	}
-	known := []string{Weighted, Binary, Hybrid}
-	if !slices.Contains(known, s.Scorecard.Strategy) {
-		c.add("scorecard.strategy", "unknown strategy %s%s", quoted(s.Scorecard.Strategy), hint(s.Scorecard.Strategy, known))
+	c.oneOf("scorecard.strategy", "strategy", s.Scorecard.Strategy, []string{Weighted, Binary, Hybrid})
+}
+
+// oneOf checks a name that is required and one of a few.
+func (c *checker) oneOf(at, what, name string, known []string) bool {
+	switch {
+	case slices.Contains(known, name):
+		return true
+	case name == "":
+		c.add(at, "is required: write one of %s", strings.Join(known, ", "))
+	default:
+		c.add(at, "unknown %s %s%s", what, quoted(name), hint(name, known))
 	}
+	return false
 }
 
 // maxIterationsLimit is the most that runtime_limits.max_iterations may be.
 const maxIterationsLimit = 1000
 
-func (c *compiler) limits() {
+func (c *checker) limits() {
 	l := c.spec.RuntimeLimits
 	if l.MaxTotalTokens != nil && *l.MaxTotalTokens <= 0 {
 		c.add("runtime_limits.max_total_tokens", "must be greater than 0")
@@ -92,22 +95,36 @@ func (c *compiler) limits() {
 	}
 }
 
-// key checks a key that is required and unique among seen.
-func (c *compiler) key(at, key string, seen map[string]bool) {
+// own checks a key that is required and belongs to one validator, metric or
+// judge alone.
+func (c *checker) own(at, key, owner string) bool {
+	other, taken := c.owners[key]
 	switch {
 	case key == "":
 		c.add(at, "is required")
-	case seen[key]:
+		return false
+	case !taken:
+		c.owners[key] = owner
+		return true
+	case other == owner:
 		c.add(at, "must be unique: %s is used before", quoted(key))
+	default:
+		c.add(at, "must be unique: %s is the key of a %s", quoted(key), other)
 	}
-	seen[key] = true
+	return false
 }
 
-func (c *compiler) checks() {
+func (c *checker) captures() {
 	seen := map[string]bool{}
 	for i, check := range c.spec.PostExecutionChecks {
 		at := fmt.Sprintf("post_execution_checks[%d]", i)
-		c.key(at+".key", check.Key, seen)
+		switch {
+		case check.Key == "":
+			c.add(at+".key", "is required")
+		case seen[check.Key]:
+			c.add(at+".key", "must be unique: %s is used before", quoted(check.Key))
+		}
+		seen[check.Key] = true
 		if kinds := []string{FileCapture, DirectoryListing}; !slices.Contains(kinds, check.Type) {
 			c.add(at+".type", "must be %s, not %s%s", strings.Join(kinds, " or "), quoted(check.Type), meant(check.Type, kinds))
 		}
@@ -120,37 +137,7 @@ func (c *compiler) checks() {
 	}
 }
 
-// meant is the hint of a message that lists the known names itself.
-func meant(name string, known []string) string {
-	if best := nearest(name, known); best != "" {
-		return fmt.Sprintf("; did you mean %q?", best)
-	}
-	return ""
-}
-
-func (c *compiler) metrics() {
-	seen := map[string]bool{}
-	validators := map[string]bool{}
-	for _, v := range c.spec.Validators {
-		validators[v.Key] = true
-	}
-	known := collectors()
-	for i, m := range c.spec.Metrics {
-		at := fmt.Sprintf("metrics[%d]", i)
-		c.key(at+".key", m.Key, seen)
-		if m.Key != "" && validators[m.Key] {
-			c.add(at+".key", "must be unique: %s is the key of a validator", quoted(m.Key))
-		}
-		if kinds := []string{"numeric", "text", "boolean"}; !slices.Contains(kinds, m.Type) {
-			c.add(at+".type", "must be numeric, text or boolean, not %s%s", quoted(m.Type), meant(m.Type, kinds))
-		}
-		if _, wrong := findCollector(known, m.Collector); wrong != "" {
-			c.add(at+".collector", "%s", wrong)
-		}
-	}
-}
-
-func (c *compiler) pricing() {
+func (c *checker) pricing() {
 	seen := map[[2]string]bool{}
 	for i, p := range c.spec.Pricing.Models {
 		at := fmt.Sprintf("pricing.models[%d]", i)
@@ -174,10 +161,7 @@ func (c *compiler) pricing() {
 	}
 }
 
-// maxJudgeSamples is the most often that a judge may be asked.
-const maxJudgeSamples = 10
-
-func (c *compiler) judgeLimits() {
+func (c *checker) judgeLimits() {
 	l := c.spec.Scorecard.JudgeLimits
 	if l == nil {
 		return
@@ -193,7 +177,7 @@ func (c *compiler) judgeLimits() {
 	}
 }
 
-func (c *compiler) scorecard() {
+func (c *checker) scorecard() {
 	card := c.spec.Scorecard
 	if card.PassThreshold != nil {
 		if card.Strategy == Binary {
@@ -206,58 +190,18 @@ func (c *compiler) scorecard() {
 	if card.Strategy == Hybrid && !slices.ContainsFunc(card.Dimensions, gated) {
 		c.add("scorecard.strategy", "%s needs at least one dimension with gate: true", Hybrid)
 	}
+	judges := len(c.spec.LLMJudges)
+	switch mode := c.spec.JudgeMode; {
+	case mode == Deterministic && judges > 0:
+		c.add("llm_judges", "must be left out with the judge mode %s: write judge_mode %s", mode, JudgeHybrid)
+	case (mode == JudgeOnly || mode == JudgeHybrid) && judges == 0:
+		c.add("llm_judges", "needs at least one judge with the judge mode %s", mode)
+	}
 }
 
 // share checks a number that must lie between 0 and 1.
-func (c *compiler) share(at string, v float64) {
+func (c *checker) share(at string, v float64) {
 	if math.IsNaN(v) || v < 0 || v > 1 {
 		c.add(at, "must be between 0 and 1")
 	}
 }
-
-// problems gathers everything that is wrong with a spec, in order.
-type problems []Problem
-
-func (p *problems) add(field, format string, args ...any) {
-	*p = append(*p, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
-}
-
-// Bounds on hints: the names that are compared, and the list of those that
-// would do.
-const (
-	maxHinted = 64
-	maxListed = 400
-)
-
-// nearest is the known name that somebody who wrote name most likely meant, or
-// "" when none is close: about a third of the letters may differ.
-func nearest(name string, known []string) string {
-	if name == "" || len(name) > maxHinted {
-		return ""
-	}
-	best, least := "", len(name)/3+1
-	for _, k := range known {
-		if len(k) > maxHinted {
-			continue
-		}
-		if d := levenshtein.ComputeDistance(strings.ToLower(name), k); d < least || d == least && best == "" {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-// hint ends a message about an unknown name: with the name that was probably
-// meant, else with all that would do.
-func hint(name string, known []string) string {
-	if best := nearest(name, known); best != "" {
-		return fmt.Sprintf("; did you mean %q?", best)
-	}
-	if len(known) == 0 {
-		return ""
-	}
-	return "; known are " + clipTo(strings.Join(known, ", "), maxListed)
-}
-
-// quoted is %q of a name that may be hostile.
-func quoted(s string) string { return fmt.Sprintf("%q", clipTo(s, 100)) }

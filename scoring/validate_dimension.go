@@ -5,18 +5,7 @@ import (
 	"slices"
 )
 
-// dimensionSources are the sources this version has.
-func dimensionSources() []string {
-	return []string{SourceValidators, SourceMetric, SourceReliability, SourceLatency, SourceCost}
-}
-
-// absentSources are the sources that only the format has so far.
-func absentSources() []string { return []string{"behavioral", "llm_judge", "human_preference"} }
-
-// DimensionSources lists the sources a dimension may have, for documents.
-func DimensionSources() []string { return dimensionSources() }
-
-func (c *compiler) dimensions() {
+func (c *checker) dimensions() {
 	seen := map[string]bool{}
 	for i, d := range c.spec.Scorecard.Dimensions {
 		at := fmt.Sprintf("scorecard.dimensions[%d]", i)
@@ -29,46 +18,44 @@ func (c *compiler) dimensions() {
 			continue
 		}
 		seen[d.Key] = true
-		if c.source(at+".source", d) {
-			c.dimension(at, d)
+		if row := c.source(at+".source", d); row != nil {
+			c.dimension(at, d, row)
 		}
+	}
+	behaves := func(d Dimension) bool { return d.Source == SourceBehavioral }
+	if c.spec.Behavioral == nil && slices.ContainsFunc(c.spec.Scorecard.Dimensions, behaves) {
+		c.add("behavioral", "is required: a dimension has the source %s", SourceBehavioral)
 	}
 }
 
-func (c *compiler) source(at string, d Dimension) bool {
+func (c *checker) source(at string, d Dimension) *dimensionSource {
+	row := findSource(d.Source)
 	switch {
-	case slices.Contains(dimensionSources(), d.Source):
-		return true
-	case slices.Contains(absentSources(), d.Source):
-		c.add(at, "%s", notYet("the dimension source", d.Source))
+	case row != nil:
 	case d.Source == "":
-		short := []string{"correctness", SourceReliability, SourceLatency, SourceCost}
+		short := []string{"correctness", SourceReliability, SourceLatency, SourceCost, SourceBehavioral}
 		c.add(at, "is required: %s is no shorthand%s", quoted(d.Key), hint(d.Key, short))
 	default:
-		c.add(at, "unknown source %s%s", quoted(d.Source), hint(d.Source, append(dimensionSources(), absentSources()...)))
+		c.add(at, "unknown source %s%s", quoted(d.Source), hint(d.Source, DimensionSources()))
 	}
-	return false
+	return row
 }
 
 // dimension checks a dimension whose source is known.
-func (c *compiler) dimension(at string, d Dimension) {
+func (c *checker) dimension(at string, d Dimension, row *dimensionSource) {
 	switch d.Source {
 	case SourceValidators:
 		c.scope(at, d)
 	case SourceMetric:
 		c.metricKey(at+".metric", d.Metric)
 	}
-	switch d.Source {
-	case SourceMetric, SourceLatency, SourceCost:
+	if row.raw {
 		c.normalization(at+".normalization", d)
 	}
 	c.direction(at+".better_direction", d)
-	if d.JudgeKey != "" {
-		c.add(at+".judge_key", "is for the source llm_judge only")
-	}
-	if d.Weight != nil && (*d.Weight < 0 || !finite(*d.Weight)) {
-		c.add(at+".weight", "must not be negative")
-	}
+	c.judgeKey(at+".judge_key", d)
+	c.ignored(at, d, row)
+	c.weight(at+".weight", d)
 	switch {
 	case d.PassThreshold != nil:
 		c.share(at+".pass_threshold", *d.PassThreshold)
@@ -79,19 +66,67 @@ func (c *compiler) dimension(at string, d Dimension) {
 	}
 }
 
-func (c *compiler) scope(at string, d Dimension) {
+// ignored warns of fields that mean nothing to the dimension's source.
+func (c *checker) ignored(at string, d Dimension, row *dimensionSource) {
+	for _, f := range []struct {
+		name string
+		idle bool
+	}{
+		{"validators", len(d.Validators) > 0 && d.Source != SourceValidators},
+		{"metric", d.Metric != "" && d.Source != SourceMetric},
+		{"normalization", d.Normalization != nil && !row.raw},
+	} {
+		if f.idle {
+			c.warn(at+"."+f.name, "is not read with the source %s", d.Source)
+		}
+	}
+}
+
+// weight checks a weight. A dimension that weighs nothing beside others that do
+// is scored and decides nothing, unless it is a gate.
+func (c *checker) weight(at string, d Dimension) {
+	switch card := c.spec.Scorecard; {
+	case d.Weight == nil:
+	case *d.Weight < 0 || !finite(*d.Weight):
+		c.add(at, "must not be negative")
+	case *d.Weight > 0 || d.Gate || card.Strategy == Binary:
+	case slices.ContainsFunc(card.Dimensions, weighs):
+		c.warn(at, "is 0: the dimension %s decides nothing", quoted(d.Key))
+	}
+}
+
+// weighs says that a dimension counts in a weighted mean.
+func weighs(d Dimension) bool { return d.Weight == nil || *d.Weight > 0 }
+
+func (c *checker) judgeKey(at string, d Dimension) {
+	keys := make([]string, len(c.spec.LLMJudges))
+	for i, j := range c.spec.LLMJudges {
+		keys[i] = j.Key
+	}
+	switch {
+	case d.Source != SourceJudge && d.JudgeKey != "":
+		c.add(at, "is for the source %s only", SourceJudge)
+	case d.Source != SourceJudge:
+	case d.JudgeKey == "":
+		c.add(at, "is required with the source %s%s", SourceJudge, hint("", keys))
+	case !slices.Contains(keys, d.JudgeKey):
+		c.add(at, "no judge is called %s%s", quoted(d.JudgeKey), c.hint(d.JudgeKey, keys))
+	}
+}
+
+func (c *checker) scope(at string, d Dimension) {
 	keys := make([]string, len(c.spec.Validators))
 	for i, v := range c.spec.Validators {
 		keys[i] = v.Key
 	}
 	for j, key := range d.Validators {
 		if !slices.Contains(keys, key) {
-			c.add(fmt.Sprintf("%s.validators[%d]", at, j), "no validator is called %s%s", quoted(key), hint(key, keys))
+			c.add(fmt.Sprintf("%s.validators[%d]", at, j), "no validator is called %s%s", quoted(key), c.hint(key, keys))
 		}
 	}
 }
 
-func (c *compiler) metricKey(at, key string) {
+func (c *checker) metricKey(at, key string) {
 	keys := make([]string, len(c.spec.Metrics))
 	for i, m := range c.spec.Metrics {
 		keys[i] = m.Key
@@ -100,13 +135,13 @@ func (c *compiler) metricKey(at, key string) {
 	case key == "":
 		c.add(at, "is required with the source %s%s", SourceMetric, hint("", keys))
 	case !slices.Contains(keys, key):
-		c.add(at, "no metric is called %s%s", quoted(key), hint(key, keys))
+		c.add(at, "no metric is called %s%s", quoted(key), c.hint(key, keys))
 	}
 }
 
 // normalization: latency and cost are better when lower, whatever the
 // direction says; a wrong direction is a problem of its own.
-func (c *compiler) normalization(at string, d Dimension) {
+func (c *checker) normalization(at string, d Dimension) {
 	n := d.Normalization
 	if n == nil {
 		c.add(at, "is required with the source %s: give target and max", d.Source)
@@ -127,7 +162,7 @@ func (c *compiler) normalization(at string, d Dimension) {
 	}
 }
 
-func (c *compiler) bound(at string, v *float64) {
+func (c *checker) bound(at string, v *float64) {
 	switch {
 	case v == nil:
 		c.add(at, "is required")
@@ -136,7 +171,7 @@ func (c *compiler) bound(at string, v *float64) {
 	}
 }
 
-func (c *compiler) direction(at string, d Dimension) {
+func (c *checker) direction(at string, d Dimension) {
 	switch d.Source {
 	case SourceMetric:
 		if d.BetterDirection != Higher && d.BetterDirection != Lower {
@@ -146,6 +181,7 @@ func (c *compiler) direction(at string, d Dimension) {
 		if d.BetterDirection != Lower {
 			c.add(at, "must be %s: less %s is always better", Lower, d.Source)
 		}
+	case SourceHumanPreference: // the format says nothing of its direction
 	default:
 		if d.BetterDirection != Higher {
 			c.add(at, "must be %s or left out", Higher)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 )
 
 // The outcome classes of a validator: who has to look at it.
@@ -20,8 +19,10 @@ const (
 // validator is a declared validator, ready to judge.
 type validator struct {
 	Validator
+	row      *validatorType
 	target   reference
 	expected reference // kind 0: the type needs none
+	settings settings
 	text     matcher
 	look     inspector
 }
@@ -148,110 +149,4 @@ type Grader struct {
 	Target string // file:<key of Check>
 	Check  PostExecutionCheck
 	Config CodeExecutionConfig // defaults filled in
-}
-
-// compileValidators checks the validators and makes them ready.
-func (c *compiler) compileValidators() {
-	rows := registry()
-	seen := map[string]bool{}
-	for i, decl := range c.spec.Validators {
-		at := fmt.Sprintf("validators[%d]", i)
-		c.key(at+".key", decl.Key, seen)
-		row, wrong := findType(rows, decl.Type)
-		if row == nil {
-			c.add(at+".type", "%s", wrong)
-		}
-		v := validator{Validator: decl}
-		v.target = c.target(at+".target", decl.Target, row)
-		if row == nil || row.NeedsExpected {
-			v.expected = c.expected(at+".expected_from", decl.ExpectedFrom, row)
-		}
-		if row != nil {
-			c.configure(&v, row, at+".config")
-		}
-		c.validators = append(c.validators, v)
-	}
-}
-
-// target checks where a validator looks.
-func (c *compiler) target(at, text string, row *validatorType) reference {
-	if row == nil && text == "tool_calls" {
-		return reference{} // the type is refused already
-	}
-	r, err := parseReference(text)
-	if err != nil {
-		c.add(at, "%v", err)
-		return r
-	}
-	if row != nil && row.FileTarget && r.kind != refFile {
-		c.add(at, "%s reads a capture: write file:<key of a post_execution_checks entry>, not %s", row.Name, quoted(text))
-		return r
-	}
-	c.captured(at, r, row != nil && row.Name == CodeExecution)
-	return r
-}
-
-func (c *compiler) expected(at, text string, row *validatorType) reference {
-	if row == nil && text == "" {
-		return reference{} // the refused type may need none
-	}
-	r, err := parseReference(text)
-	if err != nil {
-		c.add(at, "%v", err)
-		return r
-	}
-	c.captured(at, r, false)
-	return r
-}
-
-// captured checks that a file: reference names a declared capture. Without any
-// check only code_execution insists, as the format always had it.
-func (c *compiler) captured(at string, r reference, code bool) {
-	checks := c.spec.PostExecutionChecks
-	if r.kind != refFile || len(checks) == 0 && !code {
-		return
-	}
-	keys := make([]string, len(checks))
-	for i, check := range checks {
-		keys[i] = check.Key
-		if check.Key == r.key {
-			if code && check.Type != FileCapture {
-				c.add(at, "post_execution_checks entry %s must be a %s, not a %s", quoted(r.key), FileCapture, quoted(check.Type))
-			}
-			return
-		}
-	}
-	if strings.Contains(r.key, "/") {
-		c.add(at, "%s is a path: name a post_execution_checks entry by its key%s", quoted(r.key), hint(r.key, keys))
-		return
-	}
-	c.add(at, "no post_execution_checks entry is called %s%s", quoted(r.key), hint(r.key, keys))
-}
-
-func (c *compiler) configure(v *validator, row *validatorType, at string) {
-	before := len(c.problems)
-	s := readSettings(v.Config, row.Config, at, &c.problems)
-	if row.check != nil {
-		row.check(s, &c.problems, at)
-	}
-	if len(c.problems) > before {
-		return
-	}
-	if row.look != nil {
-		v.look = row.look(s)
-	} else {
-		v.text = row.text(s)
-	}
-	if row.Name == CodeExecution {
-		c.graders = append(c.graders, Grader{Key: v.Key, Target: v.target.text, Check: c.check(v.target.key), Config: codeSettings(s)})
-	}
-}
-
-func (c *compiler) check(key string) PostExecutionCheck {
-	for _, check := range c.spec.PostExecutionChecks {
-		if check.Key == key {
-			return check
-		}
-	}
-	return PostExecutionCheck{}
 }

@@ -1,55 +1,63 @@
 package scoring
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// Warnings are the things in a valid spec that cannot do what their author
-// wants: they leave dimensions without a score or trials without a judgement.
-// A spec that is not valid has none.
-func (s Spec) Warnings() []Problem {
-	scorer, _ := Compile(s)
-	if scorer == nil {
+// unread warns, in a spec without errors, of what is declared and decides
+// nothing, and of dimensions that can never have a score.
+func (c *checker) unread() {
+	all, scope := c.scopes()
+	all = all || c.spec.JudgeMode == JudgeOnly // the format demands a validator even there
+	for i, v := range c.spec.Validators {
+		if !all && !scope[v.Key] {
+			c.warn(fmt.Sprintf("validators[%d]", i), "no dimension reads the validator %s: it decides nothing", quoted(v.Key))
+		}
+	}
+	dims := c.spec.Scorecard.Dimensions
+	behaves := func(d Dimension) bool { return d.Source == SourceBehavioral }
+	if c.spec.Behavioral != nil && !slices.ContainsFunc(dims, behaves) {
+		c.warn("behavioral", "no dimension has the source %s: the signals decide nothing", SourceBehavioral)
+	}
+	for i, j := range c.spec.LLMJudges {
+		reads := func(d Dimension) bool { return d.JudgeKey == j.Key }
+		if !slices.ContainsFunc(dims, reads) {
+			c.warn(fmt.Sprintf("llm_judges[%d]", i), "no dimension reads the judge %s: it costs and decides nothing", quoted(j.Key))
+		}
+	}
+	for i, d := range dims {
+		if row := c.collectorOf(d); row != nil && row.kind == "boolean" {
+			c.warn(fmt.Sprintf("scorecard.dimensions[%d].metric", i), "the metric %s is a boolean: a dimension needs a number", quoted(d.Metric))
+		}
+	}
+}
+
+// scopes are the validators that dimensions rest on: all of them, or those of
+// these keys.
+func (c *checker) scopes() (all bool, keys map[string]bool) {
+	keys = map[string]bool{}
+	for _, d := range c.spec.Scorecard.Dimensions {
+		row := c.collectorOf(d)
+		all = all || d.Source == SourceValidators && len(d.Validators) == 0 || row != nil && row.name == CollectorPassRate
+		if d.Source != SourceValidators {
+			continue
+		}
+		for _, key := range d.Validators {
+			keys[key] = true
+		}
+	}
+	return all, keys
+}
+
+// collectorOf is the collector that a dimension's metric has, nil for none.
+func (c *checker) collectorOf(d Dimension) *collector {
+	if d.Source != SourceMetric {
 		return nil
 	}
-	var p problems
-	for i, v := range scorer.validators {
-		at := fmt.Sprintf("validators[%d]", i)
-		scorer.warnValidator(&p, at, &v)
-		if !scorer.used[i] {
-			p.add(at, "no dimension reads the validator %s: it decides nothing", quoted(v.Key))
-		}
+	i := slices.IndexFunc(c.spec.Metrics, func(m Metric) bool { return m.Key == d.Metric })
+	if i < 0 {
+		return nil
 	}
-	for i, d := range scorer.dimensions {
-		if d.Source == SourceMetric && collectorType(scorer.metrics[d.metric].Collector) == "boolean" {
-			p.add(fmt.Sprintf("scorecard.dimensions[%d].metric", i), "the metric %s is a boolean: a dimension needs a number", quoted(d.Metric))
-		}
-	}
-	return p
-}
-
-func (s *Scorer) warnValidator(p *problems, at string, v *validator) {
-	if v.text != nil && v.expected.kind == refLiteral {
-		if _, err := v.text(v.expected.key); err != nil {
-			p.add(at+".expected_from", "%v", err)
-		}
-	}
-	if len(s.spec.PostExecutionChecks) > 0 {
-		return // then unknown keys are problems
-	}
-	for _, side := range []struct {
-		field string
-		ref   reference
-	}{{"target", v.target}, {"expected_from", v.expected}} {
-		if side.ref.kind == refFile {
-			p.add(at+"."+side.field, "%s is never captured: there are no post_execution_checks", quoted(side.ref.text))
-		}
-	}
-}
-
-func collectorType(name string) string {
-	for _, c := range Collectors() {
-		if c.Name == name {
-			return c.Type
-		}
-	}
-	return ""
+	return c.collectors[i]
 }

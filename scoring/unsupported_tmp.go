@@ -1,3 +1,0 @@
-package scoring
-
-func (s Spec) Unsupported() []Problem { return nil }
