@@ -6,11 +6,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/provider/openai/openaitest"
+	"github.com/agentclash/agentclash/scoring"
 )
 
 const nativeFiles = `pack: {slug: files, name: Files, family: files}
@@ -150,4 +153,22 @@ func (p program) must(t *testing.T, args ...string) string {
 		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
+}
+
+// TestModelNames: scoring checks the models of judges and may not import the
+// room that calls models, so that both know the rules. They must be the same.
+func TestModelNames(t *testing.T) {
+	t.Parallel()
+	if got, want := scoring.ModelProviders(), provider.Names(); !slices.Equal(got, want) {
+		t.Errorf("scoring knows the providers %v, the engine %v", got, want)
+	}
+	for _, name := range []string{"claude-x", "gpt-4o", "GPT-4o", "o1", "o3-mini", "o4-mini", "text-embedding-3", "gemini-2", "grok-4",
+		"mistral-large", "codestral", "deepseek-chat", "chatgpt-4o", "a/b", "a/b/c", "OpenAI/x", "openai/", "/x", "/", "", " gpt-4o ",
+		"scripted/a b.yaml", "gpt-oss/x", "gpt-\x00", strings.Repeat("o1", 2049)} {
+		want, _, err := provider.ParseModel(name)
+		got, ok := scoring.ModelProvider(name)
+		if got != want || ok != (err == nil) {
+			t.Errorf("%.40q: scoring says %q and %v, the engine %q and %v", name, got, ok, want, err)
+		}
+	}
 }
