@@ -70,3 +70,15 @@ func allSources() scoring.Spec {
 	}}
 	return spec
 }
+
+// values are the metrics of a scorecard by collector: the value, or the state.
+func values(c scoring.Scorecard) map[string]any {
+	out := map[string]any{}
+	for _, m := range c.Metrics {
+		out[m.Collector] = m.Value
+		if m.State != scoring.Available {
+			out[m.Collector] = string(m.State)
+		}
+	}
+	return out
+}

@@ -11,18 +11,6 @@ import (
 	"github.com/agentclash/agentclash/scoring"
 )
 
-// values are the metrics of a scorecard by collector: the value, or the state.
-func values(c scoring.Scorecard) map[string]any {
-	out := map[string]any{}
-	for _, m := range c.Metrics {
-		out[m.Collector] = m.Value
-		if m.State != scoring.Available {
-			out[m.Collector] = string(m.State)
-		}
-	}
-	return out
-}
-
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	ev := answered()
