@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/agentclash/agentclash/pack/template"
 )
 
 // Blocker is something in a valid pack that keeps this version from running it:
@@ -58,7 +60,7 @@ func (b *blockers) blocks() {
 	if b.Modality == Voice {
 		b.add("modality", "this version does not run voice packs")
 	}
-	if custom, isList := b.Tools["custom"].([]any); isList && len(custom) > 0 {
+	if tools, _ := template.ReadTools(b.Tools); len(tools.Custom) > 0 {
 		b.add("tools.custom", "this version does not have composed tools yet")
 	}
 }

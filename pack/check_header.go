@@ -40,45 +40,15 @@ func checkGuards(c *checker) {
 	}
 }
 
+// checkTools hands on what pack/template finds.
 func checkTools(c *checker) {
-	for _, key := range sortedKeys(c.Tools) {
-		field := join("tools", key)
-		switch key {
-		case "custom":
-		case "allowed", "denied":
-			checkToolNames(c, field, c.Tools[key])
-		default:
-			c.unknownFree(field, key, []string{"allowed", "denied", "custom"})
-		}
+	_, problems := template.ReadTools(c.Tools)
+	for _, p := range problems {
+		c.rep.check(Problem{Field: p.Field, Message: p.Message, Warning: p.Warning})
 	}
 }
 
 // unknownFree warns of a key in a mapping that the format leaves open.
 func (c *checker) unknownFree(field, key string, known []string) {
 	c.warn(field, "is not known and is ignored%s", c.hint(key, known))
-}
-
-func checkToolNames(c *checker, field string, value any) {
-	if value == nil {
-		return
-	}
-	list, ok := value.([]any)
-	if !ok {
-		c.fail(field, "must be a list of tool names")
-		return
-	}
-	for i, item := range list {
-		at := indexed(field, i)
-		name, isText := item.(string)
-		switch {
-		case !isText:
-			c.fail(at, "must be the name of a tool")
-		case name == template.Submit && field == "tools.denied":
-			c.fail(at, "cannot be denied: it is how an agent hands in its answer")
-		case !slices.Contains(template.Names(), name):
-			c.fail(at, "%s", c.oneOf(name, template.Names()))
-		case !slices.ContainsFunc(c.primitives, func(p template.Primitive) bool { return p.Name == name }):
-			c.warn(at, "this version has no tool %s", name)
-		}
-	}
 }

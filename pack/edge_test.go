@@ -177,9 +177,12 @@ func TestEdges(t *testing.T) {
 		{"tools null", "pack:\n", "tools: null\npack:\n", nil},
 		{"tools custom null", "pack:\n", "tools: {custom: null}\npack:\n", nil},
 		{"tools with a number for a key", "pack:\n", "tools: {1: x, other: {2: y}}\npack:\n", []string{"tools: has a key that is not text: \"2\""}},
+		{"tools custom no list", "pack:\n", "tools: {custom: {}}\npack:\n", []string{"tools: custom must be a list"}},
+		{"tools custom", "pack:\n", "tools: {custom: [{name: mine, implementation: {primitive: exec, args: {}}}], allowed: [mine]}\npack:\n", []string{"~tools.custom: does not have composed tools yet"}},
+		{"tools allowed in another spelling", "pack:\n", "tools: {Allowed: [reed_file]}\npack:\n", []string{"~tools.Allowed[0]: did you mean \"read_file\"?"}},
 		{"tools a list", "pack:\n", "tools: []\npack:\n", []string{"tools: must be a mapping"}},
 		{"tools in the wrong place", "  number: 1\n", "  number: 1\n  tools: {custom: []}\n", []string{"~version.tools: top level"}},
-		{"tool name not text", "pack:\n", "tools: {denied: [1]}\npack:\n", []string{"tools.denied[0]: name of a tool"}},
+		{"tool name not text", "pack:\n", "tools: {denied: [1]}\npack:\n", []string{"~tools.denied[0]: name of a tool"}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
