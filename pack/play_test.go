@@ -21,13 +21,15 @@ import (
 // go to a temporary directory, commands run in it.
 
 type scriptReply struct {
-	Text      string `yaml:"text"`
-	DelayMS   int    `yaml:"delay_ms"`
-	ToolCalls []struct {
-		Name      string         `yaml:"name"`
-		Arguments map[string]any `yaml:"arguments"`
-	} `yaml:"tool_calls"`
-	Usage map[string]int64 `yaml:"usage"`
+	Text      string           `yaml:"text"`
+	DelayMS   int              `yaml:"delay_ms"`
+	ToolCalls []scriptCall     `yaml:"tool_calls"`
+	Usage     map[string]int64 `yaml:"usage"`
+}
+
+type scriptCall struct {
+	Name      string         `yaml:"name"`
+	Arguments map[string]any `yaml:"arguments"`
 }
 
 type script struct {
@@ -48,10 +50,6 @@ func readScript(t *testing.T, text []byte) script {
 // play returns the outcome of every case, as set/case.
 func play(t *testing.T, p *pack.Pack, s script) map[string]scoring.Outcome {
 	t.Helper()
-	scorer, problems := scoring.Compile(p.Version.EvaluationSpec)
-	if scorer == nil {
-		t.Fatal(problems)
-	}
 	outcomes := map[string]scoring.Outcome{}
 	for _, set := range p.InputSets {
 		for _, c := range set.Cases {
@@ -59,12 +57,7 @@ func play(t *testing.T, p *pack.Pack, s script) map[string]scoring.Outcome {
 			if !ok {
 				t.Fatalf("the script has no replies for case %q", c.Key())
 			}
-			st := &stage{t: t, p: p, c: c, dir: t.TempDir()}
-			ev, code := st.act(replies)
-			st.grade(scorer, &ev)
-			trial := scoring.Trial{CaseKey: c.Key()}
-			scorer.Measure(&trial, ev)
-			scorer.Decide(&trial, scorer.Score(ev), code)
+			trial := (&stage{t: t, p: p, c: c, dir: t.TempDir()}).play(replies)
 			outcomes[set.Key+"/"+c.Key()] = trial.Outcome
 			t.Logf("%s %s: %s %s", p.Pack.Slug, c.Key(), trial.Outcome, trial.Reason)
 		}
@@ -78,6 +71,23 @@ type stage struct {
 	p   *pack.Pack
 	c   pack.Case
 	dir string
+	// clumsy says that the calls may fail, as those of an agent that has no
+	// idea what it is doing.
+	clumsy bool
+}
+
+func (s *stage) play(replies []scriptReply) scoring.Trial {
+	s.t.Helper()
+	scorer, problems := scoring.Compile(s.p.Version.EvaluationSpec)
+	if scorer == nil {
+		s.t.Fatal(problems)
+	}
+	ev, code := s.act(replies)
+	s.grade(scorer, &ev)
+	trial := scoring.Trial{CaseKey: s.c.Key()}
+	scorer.Measure(&trial, ev)
+	scorer.Decide(&trial, scorer.Score(ev), code)
+	return trial
 }
 
 func (s *stage) path(name string) string {
@@ -94,6 +104,12 @@ func (s *stage) run(argv ...string) (out string, status int) {
 	s.t.Helper()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = s.dir
+	cmd.Env = os.Environ()
+	if box := s.p.Version.Sandbox; box != nil {
+		for name, value := range box.EnvVars {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
 	text, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -141,7 +157,7 @@ func (s *stage) call(ev *scoring.Evidence, name string, args map[string]any) {
 	case "write_file":
 		write(s.t, s.path(args["path"].(string)), args["content"].(string))
 	case "read_file":
-		if _, err := os.ReadFile(s.path(args["path"].(string))); err != nil {
+		if _, err := os.ReadFile(s.path(args["path"].(string))); err != nil && !s.clumsy {
 			s.t.Fatal(err)
 		}
 	case "exec":
@@ -149,10 +165,11 @@ func (s *stage) call(ev *scoring.Evidence, name string, args map[string]any) {
 		for _, a := range args["command"].([]any) {
 			argv = append(argv, a.(string))
 		}
-		if out, status := s.run(argv...); status != 0 {
+		if out, status := s.run(argv...); status != 0 && !s.clumsy {
 			s.t.Errorf("exec %q: status %d: %s", argv, status, out)
 			ev.FailureCount++
 		}
+	case "list_files":
 	default:
 		s.t.Fatalf("the script calls %q, which play does not know", name)
 	}

@@ -1,0 +1,142 @@
+package pack
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// Each pack NAME of the catalogue has NAME.yaml, NAME.reference.yaml, and its
+// assets, if any, in the directory NAME. One file system for each, so that a
+// pack can be handed out as a whole.
+var (
+	//go:embed catalog/code-fix*
+	codeFixFiles embed.FS
+	//go:embed catalog/json-extraction*
+	jsonExtractionFiles embed.FS
+	//go:embed catalog/prompt-injection*
+	promptInjectionFiles embed.FS
+	//go:embed catalog/quantities*
+	quantitiesFiles embed.FS
+	//go:embed catalog/secret-hygiene*
+	secretHygieneFiles embed.FS
+	//go:embed catalog/summarization*
+	summarizationFiles embed.FS
+	//go:embed catalog/support-triage*
+	supportTriageFiles embed.FS
+	//go:embed catalog/text-to-sql*
+	textToSQLFiles embed.FS
+)
+
+// catalogued is a pack of the catalogue.
+type catalogued struct {
+	name  string
+	files embed.FS
+}
+
+// catalog is the one table of the catalogue, in the order it is shown.
+func catalog() []catalogued {
+	return []catalogued{
+		{"json-extraction", jsonExtractionFiles},
+		{"quantities", quantitiesFiles},
+		{"summarization", summarizationFiles},
+		{"support-triage", supportTriageFiles},
+		{"prompt-injection", promptInjectionFiles},
+		{"code-fix", codeFixFiles},
+		{"text-to-sql", textToSQLFiles},
+		{"secret-hygiene", secretHygieneFiles},
+	}
+}
+
+// CatalogEntry is what there is to know of a pack of the catalogue before it is
+// chosen. All but its name is read from the pack.
+type CatalogEntry struct {
+	Name    string `json:"name"`
+	Title   string `json:"title"`
+	Mode    string `json:"mode"`
+	Summary string `json:"summary"` // one line
+	Cases   int    `json:"cases"`   // in all input sets
+}
+
+// Catalog lists the packs that people start from: those that need no sandbox
+// first.
+func Catalog() []CatalogEntry {
+	var entries []CatalogEntry
+	for _, c := range catalog() {
+		p, err := c.pack()
+		if err != nil {
+			panic(err) // embedded
+		}
+		e := CatalogEntry{Name: c.name, Title: p.Pack.Name, Mode: p.Mode()}
+		if p.Pack.Description != nil {
+			e.Summary = *p.Pack.Description
+		}
+		for _, set := range p.InputSets {
+			e.Cases += len(set.Cases)
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// CatalogPack returns a pack of the catalogue with its assets. An error wraps
+// ErrNotFound when there is none of that name, and says which one was probably
+// meant.
+func CatalogPack(name string) (*Pack, error) {
+	c, err := findCatalogued(name)
+	if err != nil {
+		return nil, err
+	}
+	return c.pack()
+}
+
+// CatalogReference returns the script of an agent that passes every case of a
+// pack of the catalogue. Its errors are those of [CatalogPack].
+func CatalogReference(name string) ([]byte, error) {
+	c, err := findCatalogued(name)
+	if err != nil {
+		return nil, err
+	}
+	script, err := c.files.ReadFile("catalog/" + name + ".reference.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("read the reference of catalogue pack %q: %w", name, err)
+	}
+	return script, nil
+}
+
+// CatalogFiles returns a pack of the catalogue as a tree of files, in which
+// NAME.yaml, NAME.reference.yaml and the assets lie as they refer to each
+// other: a copy of it is a pack to edit. Its errors are those of [CatalogPack].
+func CatalogFiles(name string) (fs.FS, error) {
+	c, err := findCatalogued(name)
+	if err != nil {
+		return nil, err
+	}
+	return fs.Sub(c.files, "catalog")
+}
+
+func (c catalogued) pack() (*Pack, error) {
+	p, problems, err := LoadFS(c.files, "catalog/"+c.name+".yaml")
+	if err == nil {
+		err = problems.Err()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read catalogue pack %q: %w", c.name, err)
+	}
+	return p, nil
+}
+
+func findCatalogued(name string) (catalogued, error) {
+	all := catalog()
+	if i := slices.IndexFunc(all, func(c catalogued) bool { return c.name == name }); i >= 0 {
+		return all[i], nil
+	}
+	names := make([]string, len(all))
+	for i, c := range all {
+		names[i] = c.name
+	}
+	return catalogued{}, fmt.Errorf("find catalogue pack %q: %w: there are %s%s",
+		clip(name), ErrNotFound, strings.Join(names, ", "), didYouMean(name, names))
+}
