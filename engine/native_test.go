@@ -211,10 +211,14 @@ cases:
     - tool_calls: [{name: submit, arguments: {answer: done}}]
   two: [{tool_calls: [{name: submit, arguments: {answer: nothing}}]}]
 `)
+	var homes sync.Map // an agent could leave a .profile in one that it knows
 	boxes := sandboxtest.Memory()
 	boxes.HandleExec(func(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
 		if got := strings.Join(c.Argv, "|"); got != "sh|-lc|run hello" && got != "sh|-lc|run OTHER-CASE-MARKER" {
 			return sandbox.Result{}, fmt.Errorf("unexpected command %q", got)
+		}
+		if _, used := homes.LoadOrStore(c.Env["HOME"], true); used || c.Env["HOME"] == "" {
+			return sandbox.Result{}, fmt.Errorf("the tests run in a home directory that is not their own: %q", c.Env["HOME"])
 		}
 		return sandboxtest.Exited(0, "2 passed", ""), nil
 	})

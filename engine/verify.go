@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"path"
@@ -87,6 +88,7 @@ func (a *attempt) grade(ctx context.Context, g scoring.Grader) error {
 	}
 	res, err := a.box.Exec(ctx, sandbox.Command{
 		Argv: []string{"sh", "-lc", command}, Dir: graderDir(g.Check.Path), Timeout: timeout,
+		Env: map[string]string{"HOME": graderHome(a.trial.ID, g.Key)},
 		HeadBytes: maxGraderOutput, TailBytes: maxGraderOutput,
 	})
 	if err != nil {
@@ -102,6 +104,13 @@ func (a *attempt) grade(ctx context.Context, g scoring.Grader) error {
 	a.log.emitAs(event.SourceGrader, event.CodeExecuted, run)
 	// what the tests left running must not touch what is captured next
 	return a.box.Quiesce(ctx)
+}
+
+// graderHome is the home directory of a test command: a new one for each, of a
+// name that nothing in the box could have worked out before. A login shell reads
+// what it finds there, and what it would find in the agent's is the agent's.
+func graderHome(trialID, validatorKey string) string {
+	return fmt.Sprintf("/tmp/home-%x", sha256.Sum256([]byte(trialID+"/"+validatorKey)))
 }
 
 // graderDir is where a test command runs: the captured file's directory, and
