@@ -31,7 +31,7 @@ func TestPreCommitHook(t *testing.T) {
 	}
 	programs := install(t)
 	work := t.TempDir()
-	good := read(t, "examples/support-triage/pack.yaml")
+	good := read(t, "pack/catalog/quantities.yaml")
 	for name, text := range map[string]string{
 		"packs/good.yaml":           good,
 		"packs/good.reference.yaml": "cases: {}\n",

@@ -119,12 +119,26 @@ func (a *app) client(d engine.Deployment) (provider.Client, string, error) {
 	return client, key, nil
 }
 
+// builtinScript is an agent of a demo, or the reference agent of a pack of the
+// catalogue.
+func builtinScript(name string) ([]byte, error) {
+	src, err := fs.ReadFile(pack.DemoAgents(), name+".yaml")
+	if !errors.Is(err, fs.ErrNotExist) {
+		return src, err
+	}
+	p, missing := pack.CatalogPack(name)
+	if errors.Is(missing, pack.ErrNotFound) {
+		return nil, err
+	}
+	return p.Reference(), missing
+}
+
 // script reads a scripted model: a file, or one that the binary carries.
 func (a *app) script(model string) (provider.Client, error) {
 	var src []byte
 	var err error
 	if name, ok := strings.CutPrefix(model, builtinPrefix); ok {
-		src, err = fs.ReadFile(pack.DemoAgents(), name+".yaml")
+		src, err = builtinScript(name)
 	} else {
 		src, err = os.ReadFile(a.path(model))
 	}

@@ -25,7 +25,7 @@ import (
 // A pack of a file comes with its warnings.
 func (a *app) loadPack(ctx context.Context, selector string) (*pack.Pack, pack.Problems, error) {
 	if name, ok := strings.CutPrefix(selector, builtinPrefix); ok {
-		p, err := pack.Demo(name)
+		p, err := builtin(name)
 		return p, nil, err
 	}
 	if looksLikePath(selector) || exists(a.path(selector)) {
@@ -47,6 +47,18 @@ func (a *app) loadPack(ctx context.Context, selector string) (*pack.Pack, pack.P
 	}
 	p, err := a.storedPack(ctx, selector)
 	return p, nil, err
+}
+
+// builtin is a pack that comes with the program: a demo or one of the catalogue.
+func builtin(name string) (*pack.Pack, error) {
+	if slices.Contains(pack.Demos(), name) {
+		return pack.Demo(name)
+	}
+	p, err := pack.CatalogPack(name)
+	if errors.Is(err, pack.ErrNotFound) {
+		return nil, (&failure{status: statusNotFound, code: "not_found", err: err}).hint("agentclash challenge-pack catalog list")
+	}
+	return p, err
 }
 
 // runnablePack is loadPack for a pack that is to be run: what keeps this version

@@ -51,13 +51,14 @@ func catalog() []catalogued {
 }
 
 // CatalogEntry is what there is to know of a pack of the catalogue before it is
-// chosen. All but its name is read from the pack.
+// chosen, read from the pack.
 type CatalogEntry struct {
-	Name    string `json:"name"`
-	Title   string `json:"title"`
-	Mode    string `json:"mode"`
-	Summary string `json:"summary"` // one line
-	Cases   int    `json:"cases"`   // in all input sets
+	Slug    string
+	Name    string
+	Family  string
+	Mode    string
+	Cases   int    // in all input sets
+	Summary string // one line
 }
 
 // Catalog lists the packs that people start from: those that need no sandbox
@@ -69,7 +70,7 @@ func Catalog() []CatalogEntry {
 		if err != nil {
 			panic(err) // embedded
 		}
-		e := CatalogEntry{Name: c.name, Title: p.Pack.Name, Mode: p.Mode()}
+		e := CatalogEntry{Slug: c.name, Name: p.Pack.Name, Family: p.Pack.Family, Mode: p.Mode()}
 		if p.Pack.Description != nil {
 			e.Summary = *p.Pack.Description
 		}
@@ -90,20 +91,6 @@ func CatalogPack(name string) (*Pack, error) {
 		return nil, err
 	}
 	return c.pack()
-}
-
-// CatalogReference returns the script of an agent that passes every case of a
-// pack of the catalogue. Its errors are those of [CatalogPack].
-func CatalogReference(name string) ([]byte, error) {
-	c, err := findCatalogued(name)
-	if err != nil {
-		return nil, err
-	}
-	script, err := c.files.ReadFile("catalog/" + name + ".reference.yaml")
-	if err != nil {
-		return nil, fmt.Errorf("read the reference of catalogue pack %q: %w", name, err)
-	}
-	return script, nil
 }
 
 // CatalogFiles returns a pack of the catalogue as a tree of files, in which

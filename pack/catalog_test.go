@@ -27,11 +27,7 @@ func catalogPack(t *testing.T, name string) *pack.Pack {
 
 func catalogReference(t *testing.T, name string) script {
 	t.Helper()
-	text, err := pack.CatalogReference(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return readScript(t, text)
+	return readScript(t, catalogPack(t, name).Reference())
 }
 
 // eachCatalogued runs a test for every pack of the catalogue that can be played
@@ -40,12 +36,12 @@ func eachCatalogued(t *testing.T, test func(t *testing.T, p *pack.Pack, referenc
 	t.Helper()
 	t.Parallel()
 	for _, e := range pack.Catalog() {
-		t.Run(e.Name, func(t *testing.T) {
+		t.Run(e.Slug, func(t *testing.T) {
 			t.Parallel()
 			if e.Mode == pack.Native {
 				needsPython(t)
 			}
-			test(t, catalogPack(t, e.Name), catalogReference(t, e.Name))
+			test(t, catalogPack(t, e.Slug), catalogReference(t, e.Slug))
 		})
 	}
 }
@@ -62,7 +58,7 @@ func TestCatalogIsComplete(t *testing.T) {
 	t.Parallel()
 	var names, files []string
 	for _, e := range pack.Catalog() {
-		names = append(names, e.Name)
+		names = append(names, e.Slug)
 	}
 	found, err := filepath.Glob("catalog/*.reference.yaml")
 	if err != nil {
@@ -81,26 +77,26 @@ func TestCatalogEntries(t *testing.T) {
 	t.Parallel()
 	specs := map[string]string{}
 	for _, e := range pack.Catalog() {
-		p := catalogPack(t, e.Name)
-		if p.Pack.Slug != e.Name || p.Pack.Name != e.Title || p.Mode() != e.Mode {
+		p := catalogPack(t, e.Slug)
+		if p.Pack.Slug != e.Slug || p.Pack.Name != e.Name || p.Mode() != e.Mode {
 			t.Errorf("%+v does not say what its pack does", e)
 		}
 		if e.Summary == "" || len(e.Summary) > 120 || strings.ContainsAny(e.Summary, "\n\r") {
-			t.Errorf("%s: the summary %q is not one short line", e.Name, e.Summary)
+			t.Errorf("%s: the summary %q is not one short line", e.Slug, e.Summary)
 		}
 		if e.Cases < 4 || e.Cases > 8 {
-			t.Errorf("%s: %d cases, want 4 to 8", e.Name, e.Cases)
+			t.Errorf("%s: %d cases, want 4 to 8", e.Slug, e.Cases)
 		}
 		if len(p.InputSets) != 1 {
-			t.Errorf("%s: %d input sets: a first run should not have to choose one", e.Name, len(p.InputSets))
+			t.Errorf("%s: %d input sets: a first run should not have to choose one", e.Slug, len(p.InputSets))
 		}
-		if w := p.Version.EvaluationSpec.Warnings(); len(w) > 0 {
-			t.Errorf("%s: the spec cannot do what it wants: %v", e.Name, w)
+		if w := p.Version.EvaluationSpec.Validate(); len(w) > 0 {
+			t.Errorf("%s: the spec cannot do what it wants: %v", e.Slug, w)
 		}
 		if other, taken := specs[p.Version.EvaluationSpec.Name]; taken {
-			t.Errorf("%s and %s have one name for their specs", e.Name, other)
+			t.Errorf("%s and %s have one name for their specs", e.Slug, other)
 		}
-		specs[p.Version.EvaluationSpec.Name] = e.Name
+		specs[p.Version.EvaluationSpec.Name] = e.Slug
 	}
 }
 
@@ -108,24 +104,24 @@ func TestCatalogEntries(t *testing.T) {
 func TestCatalogFiles(t *testing.T) {
 	t.Parallel()
 	for _, e := range pack.Catalog() {
-		t.Run(e.Name, func(t *testing.T) {
+		t.Run(e.Slug, func(t *testing.T) {
 			t.Parallel()
-			tree, err := pack.CatalogFiles(e.Name)
+			tree, err := pack.CatalogFiles(e.Slug)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := fstest.TestFS(tree, e.Name+".yaml", e.Name+".reference.yaml"); err != nil {
+			if err := fstest.TestFS(tree, e.Slug+".yaml", e.Slug+".reference.yaml"); err != nil {
 				t.Error(err)
 			}
 			dir := t.TempDir()
 			if err := os.CopyFS(dir, tree); err != nil {
 				t.Fatal(err)
 			}
-			p, problems, err := pack.Load(filepath.Join(dir, e.Name+".yaml"))
+			p, problems, err := pack.Load(filepath.Join(dir, e.Slug+".yaml"))
 			if err != nil || len(problems) > 0 {
 				t.Fatalf("want no problem and no warning: %v %v", err, problems)
 			}
-			if got, want := digest(t, p), digest(t, catalogPack(t, e.Name)); got != want {
+			if got, want := digest(t, p), digest(t, catalogPack(t, e.Slug)); got != want {
 				t.Errorf("the copy has digest %s, the pack %s", got, want)
 			}
 			checkOwnFiles(t, tree, p)
@@ -162,9 +158,8 @@ func TestCatalogNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"text-to-sq", "", ".", "../demo/quickstart", "CODE-FIX", "code-fix/run.py"} {
 		_, packErr := pack.CatalogPack(name)
-		_, referenceErr := pack.CatalogReference(name)
 		_, filesErr := pack.CatalogFiles(name)
-		for _, err := range []error{packErr, referenceErr, filesErr} {
+		for _, err := range []error{packErr, filesErr} {
 			if !errors.Is(err, pack.ErrNotFound) {
 				t.Errorf("%q: got %v, want ErrNotFound", name, err)
 			}
@@ -196,15 +191,15 @@ func TestCatalogReferences(t *testing.T) {
 func TestCatalogHidesItsGraders(t *testing.T) {
 	t.Parallel()
 	for _, e := range pack.Catalog() {
-		p := catalogPack(t, e.Name)
+		p := catalogPack(t, e.Slug)
 		for _, c := range p.InputSets[0].Cases {
 			graders := paths(p.GraderFiles(c))
 			if len(p.Version.Assets) > 0 && len(graders) == 0 {
-				t.Errorf("%s %s: nothing is staged for the graders", e.Name, c.Key())
+				t.Errorf("%s %s: nothing is staged for the graders", e.Slug, c.Key())
 			}
 			for _, f := range paths(p.WorkspaceFiles(c)) {
 				if slices.Contains(graders, f) {
-					t.Errorf("%s %s: the agent sees %s", e.Name, c.Key(), f)
+					t.Errorf("%s %s: the agent sees %s", e.Slug, c.Key(), f)
 				}
 			}
 		}

@@ -56,3 +56,22 @@ func shortDigest(digest string, o Options) string {
 	}
 	return digest
 }
+
+// CatalogEntry is a pack of the catalogue.
+type CatalogEntry struct {
+	Slug    string `json:"slug"`
+	Name    string `json:"name"`
+	Family  string `json:"family"`
+	Mode    string `json:"execution_mode"`
+	Cases   int    `json:"cases"`
+	Summary string `json:"summary"`
+}
+
+// CatalogList writes one row a pack.
+func CatalogList(w io.Writer, page Page[CatalogEntry], o Options) error {
+	t := Table{Columns: []Column{whole("SLUG"), left("MODE"), right("CASES"), spare(left("FAMILY")), left("SUMMARY")}}
+	for _, e := range page.Items {
+		t.Add(Text(e.Slug), Text(e.Mode), Text(strconv.Itoa(e.Cases)), Text(e.Family), Text(e.Summary))
+	}
+	return t.Write(w, o)
+}

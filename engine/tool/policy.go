@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agentclash/agentclash/pack/template"
 )
 
 // Policy is what a pack permits: the keys of `version.tool_policy` and `tools`
@@ -26,13 +28,7 @@ func ParsePolicy(toolPolicy, tools map[string]any) (Policy, error) {
 	if err := convert(toolPolicy, &p); err != nil {
 		return Policy{}, fmt.Errorf("read version.tool_policy: %w", err)
 	}
-	var t struct {
-		Allowed []string `json:"allowed"`
-		Denied  []string `json:"denied"`
-	}
-	if err := convert(tools, &t); err != nil {
-		return Policy{}, fmt.Errorf("read tools: %w", err)
-	}
+	t, _ := template.ReadTools(tools) // its problems were said when the pack was checked
 	for i, k := range p.Kinds {
 		p.Kinds[i] = strings.ToLower(strings.TrimSpace(k))
 	}
