@@ -88,7 +88,7 @@ func (a *attempt) grade(ctx context.Context, g scoring.Grader) error {
 	}
 	res, err := a.box.Exec(ctx, sandbox.Command{
 		Argv: []string{"sh", "-lc", command}, Dir: graderDir(g.Check.Path), Timeout: timeout,
-		Env: map[string]string{"HOME": graderHome(a.trial.ID, g.Key)},
+		Env:       map[string]string{"HOME": graderHome(a.trial.ID, g.Key)},
 		HeadBytes: maxGraderOutput, TailBytes: maxGraderOutput,
 	})
 	if err != nil {
