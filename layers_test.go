@@ -36,6 +36,7 @@ var layers = map[string][]string{
 	"engine/provider/openai/openaitest": {},
 	"engine/event":                      {"scoring", "engine/provider"},
 	"engine/tool":                       {"sandbox", "engine/provider", "pack/template"},
+	"engine/packtest":                   {"engine", "engine/event", "engine/provider", "engine/tool", "pack", "sandbox", "scoring"},
 	"engine":                            {"pack", "scoring", "sandbox", "engine/event", "engine/provider", "engine/tool"},
 	"store":                             {"engine", "engine/event", "scoring"},
 	"cmd/view":                          {"engine/event", "scoring", "scoring/compare"},
