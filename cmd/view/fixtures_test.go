@@ -3,6 +3,7 @@ package view_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"time"
 
@@ -289,7 +290,48 @@ func renderers() []renderer {
 		}, view.DeploymentList),
 		draws("doctor", doctor, view.Doctor),
 		draws("plan", plan, view.Plan),
+		draws("packdoctor", packDoctor, view.PackDoctor),
 	}
+}
+
+// packDoctor has one finding of each form, and more of one than are listed.
+func packDoctor() view.PackDoctorDocument {
+	d := view.PackDoctorDocument{
+		Pack: view.Pack{Slug: "sums", Version: 3}, Errors: 24, Warnings: 2, Reference: "sums.reference.yaml",
+		Agents:        view.List[string]{"reference", "echo", "hardcoded"},
+		MutantsJudged: 6, MutantsNoticed: 5, Notes: view.List[string]{"2 trials left too much to keep: mutants are judged on the others"},
+		Cases: view.List[view.ExaminedCase]{
+			{InputSet: "default", CaseKey: "small", Trials: view.List[view.ExaminedTrial]{
+				{Agent: "reference", Outcome: scoring.OutcomeFailed, Reason: "the overall score 0.0000 is below the threshold of 1.0000"},
+				{Agent: "echo", Outcome: scoring.OutcomePassed}, {Agent: "hardcoded", Outcome: scoring.OutcomePassed, Own: true, Right: true}}},
+			{InputSet: "extra", CaseKey: "large", Trials: view.List[view.ExaminedTrial]{
+				{Agent: "reference", Outcome: scoring.OutcomePassed, Right: true},
+				{Agent: "echo", Outcome: scoring.OutcomeInvalid, Code: "sandbox_lost"}, {Agent: "hardcoded", Outcome: scoring.OutcomeFailed, Right: true}}},
+		},
+	}
+	for i := range 24 {
+		d.Findings = append(d.Findings, view.PackFinding{Severity: "error", Code: "cheat_passed", InputSet: "default", CaseKey: fmt.Sprintf("case-%d", i),
+			Agent: "echo", Message: "an agent that repeats what it was asked passes; it is let through by \"named\""})
+	}
+	d.Findings = append(d.Findings,
+		view.PackFinding{Severity: "warning", Code: "invalid_trial", Message: "2 trials were not judged, and not the pack's fault: sandbox_lost in the phase agent: gone"},
+		view.PackFinding{Severity: "warning", Code: "unnoticed_mutant", Field: "version.evaluation_spec.validators[1]", Validator: "answer",
+			Message: "no case notices when the validator \"answer\" always passes: what it would stop is stopped by something else too, or no case tests it"})
+	return d
+}
+
+// manyCases is an examination that is too long for a table.
+func manyCases() view.PackDoctorDocument {
+	d := view.PackDoctorDocument{Clean: true, Agents: view.List[string]{"echo"}}
+	for i := range 60 {
+		outcome, right := scoring.OutcomeFailed, true
+		if i == 7 {
+			outcome, right = scoring.OutcomePassed, false
+		}
+		d.Cases = append(d.Cases, view.ExaminedCase{InputSet: "default", CaseKey: fmt.Sprintf("case-%d", i),
+			Trials: view.List[view.ExaminedTrial]{{Agent: "echo", Outcome: outcome, Right: right}}})
+	}
+	return d
 }
 
 func emitAll(sink func(io.Writer, view.Options) event.Sink) func(io.Writer, []event.Event, view.Options) error {

@@ -226,18 +226,19 @@ func TestRenderersReportAFailedWrite(t *testing.T) {
 func TestDocumentsGolden(t *testing.T) {
 	t.Parallel()
 	documents := map[string]any{
-		"start":     startDocument(),
-		"scorecard": scorecardDocument(),
-		"compare":   comparison(),
-		"run":       runDocument(),
-		"runs":      view.Page[view.Run]{Limit: 20},
-		"ranking":   view.RankingDocument{State: "ready", Ranking: new(ranking())},
-		"replay":    replay(),
-		"baseline":  view.BaselineDocument{WorkspaceID: "default"},
-		"packs":     packs(),
-		"validate":  problems(),
-		"doctor":    doctor(),
-		"plan":      plan(),
+		"start":      startDocument(),
+		"scorecard":  scorecardDocument(),
+		"compare":    comparison(),
+		"run":        runDocument(),
+		"runs":       view.Page[view.Run]{Limit: 20},
+		"ranking":    view.RankingDocument{State: "ready", Ranking: new(ranking())},
+		"replay":     replay(),
+		"baseline":   view.BaselineDocument{WorkspaceID: "default"},
+		"packs":      packs(),
+		"validate":   problems(),
+		"doctor":     doctor(),
+		"plan":       plan(),
+		"packdoctor": packDoctor(),
 	}
 	for name, doc := range documents {
 		t.Run(name, func(t *testing.T) {
@@ -255,7 +256,8 @@ func TestDocumentsGolden(t *testing.T) {
 func TestEmptyDocumentsHaveNoNullLists(t *testing.T) {
 	t.Parallel()
 	for _, doc := range []any{view.StartDocument{}, view.Scorecard{}, view.NewTrial(trials()[2]), view.Run{}, view.Page[view.Run]{},
-		view.ValidateDocument{}, view.ValidatedFile{}, view.DoctorDocument{}, view.PlanDocument{}, view.Ranking{}, view.PackEntry{}} {
+		view.ValidateDocument{}, view.ValidatedFile{}, view.DoctorDocument{}, view.PlanDocument{}, view.Ranking{}, view.PackEntry{},
+		view.PackDoctorDocument{}, view.ExaminedCase{}} {
 		var b bytes.Buffer
 		if err := view.JSON(&b, doc); err != nil {
 			t.Fatal(err)
@@ -265,7 +267,7 @@ func TestEmptyDocumentsHaveNoNullLists(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, key := range []string{"agents", "invalid_causes", "dimensions", "trials", "validators", "metrics", "judges", "items",
-			"files", "errors", "warnings", "checks", "next_steps", "cases", "versions"} {
+			"files", "errors", "warnings", "checks", "next_steps", "cases", "versions", "findings", "notes"} {
 			if v, ok := keys[key]; ok && string(v) == "null" {
 				t.Errorf("%T: key %q is null", doc, key)
 			}
@@ -328,6 +330,18 @@ func TestProblemsGolden(t *testing.T) {
 		"packs/b.yaml:30:3: warning: input_sets[0].cases: has one case\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestALongExaminationShowsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := view.PackDoctor(&b, manyCases(), view.Options{Now: noon}); err != nil {
+		t.Fatal(err)
+	}
+	got := b.String()
+	if !strings.Contains(got, "case-7 ") || strings.Contains(got, "case-8") || !strings.Contains(got, "59 more cases") {
+		t.Errorf("want the one case that is wrong and a count of the rest, got\n%s", got)
 	}
 }
 

@@ -1,0 +1,205 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/packtest"
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/sandbox"
+)
+
+// statusWarnings is the status of a pack with nothing worse than warnings.
+const statusWarnings = 2
+
+// packDoctorOptions are the flags of challenge-pack doctor.
+type packDoctorOptions struct {
+	reference   string
+	inputSet    string
+	sandbox     string
+	image       string
+	concurrency int
+}
+
+func newPackDoctor(a *app) *cobra.Command {
+	var o packDoctorOptions
+	c := &cobra.Command{
+		Use: "doctor FILE", Short: "Test a pack's tests: do right agents pass, and wrong ones fail?",
+		Long: `Test a pack's tests. The pack's reference agent, a script in FILE's place with
+the ending .reference.yaml, has to pass every case. Four cheating agents must
+pass none: one says nothing, one repeats what it was asked, one looks for the
+expected text in what it is shown, one gives every case the same answer. Each
+validator is changed to see whether any case notices. Weights, thresholds and
+cases that decide nothing, and expectations that agents are shown, are reported.
+
+No model is called and nothing is stored. Native cases run in sandboxes, as in
+eval start.
+
+Exit status: 0 nothing is wrong, 1 there are errors, 2 there are only warnings,
+64 the pack is not valid, 66 a file does not exist, 69 a sandbox is needed and
+no Docker engine answers, 130 interrupted.`,
+		Example: "  agentclash challenge-pack doctor my-pack.yaml\n  agentclash challenge-pack doctor my-pack.yaml --reference my-pack.agent.yaml --json",
+		Args:    exactArgs("FILE"),
+		RunE:    func(c *cobra.Command, args []string) error { return runPackDoctor(c.Context(), a, o, args[0]) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.reference, "reference", "", "script of the reference agent (default: FILE with the ending .reference.yaml, when there is one)")
+	f.StringVar(&o.inputSet, "input-set", "", "input set, by key or name (default: all)")
+	f.StringVar(&o.sandbox, "sandbox", sandboxAuto, "auto, docker or scratch (a directory, no programs)")
+	f.StringVar(&o.image, "image", "", `sandbox image, or "builtin" (default: the pack's sandbox_template_id, else python:3.12-slim)`)
+	f.IntVar(&o.concurrency, "concurrency", 0, "trials at once (0: 4 in sandboxes, 32 without)")
+	return c
+}
+
+func (o packDoctorOptions) check() error {
+	switch {
+	case !slices.Contains([]string{sandboxAuto, sandboxDocker, sandboxScratch}, o.sandbox):
+		return usage("--sandbox must be auto, docker or scratch, not %q", o.sandbox)
+	case o.sandbox == sandboxScratch && o.image != "":
+		return usage("--image goes with a Docker sandbox, not with --sandbox scratch")
+	case o.concurrency < 0 || o.concurrency > engine.MaxConcurrency:
+		return usage("--concurrency must be 0 to %d, not %d", engine.MaxConcurrency, o.concurrency)
+	}
+	return nil
+}
+
+func runPackDoctor(ctx context.Context, a *app, o packDoctorOptions, file string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	p, err := a.loadPack(ctx, file)
+	if err != nil {
+		return err
+	}
+	if _, err := p.InputSet(o.inputSet); o.inputSet != "" && err != nil {
+		return planFailure(err)
+	}
+	name, reference, err := a.referenceOf(o.reference, file)
+	if err != nil {
+		return err
+	}
+	boxes, described, err := a.boxes(ctx, o.sandbox, (&startOptions{image: o.image}).imageFor(p), engine.NeedsOf(p))
+	if err != nil {
+		return err
+	}
+	if boxes != nil {
+		defer a.closeBoxes(ctx, boxes)
+	}
+	if reference == nil {
+		a.adviseReference(file)
+	}
+	report, err := packtest.Examine(ctx, packtest.Options{
+		Pack: p, InputSet: o.inputSet, Reference: reference, Boxes: boxes, Sandbox: described,
+		Concurrency: cmp.Or(o.concurrency, concurrency(p, nil)), Now: a.p.Now, NewID: a.p.NewID,
+	})
+	if err != nil {
+		return fmt.Errorf("examine %s: %w", file, err)
+	}
+	return a.printExamination(report, p, name)
+}
+
+// closeBoxes removes every sandbox, also after an interruption.
+func (a *app) closeBoxes(ctx context.Context, boxes sandbox.Provider) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer stop()
+	if err := boxes.Close(ctx); err != nil {
+		a.say("! some sandboxes could not be removed: %v; agentclash sandbox gc tries again", err)
+	}
+}
+
+// referenceOf finds the reference agent: the script that was named, else the
+// one that belongs to the pack, else none.
+func (a *app) referenceOf(named, file string) (string, provider.Client, error) {
+	name := cmp.Or(named, referencePath(file))
+	if named == "" && !looksLikePath(file) && !exists(a.path(file)) && !strings.HasPrefix(file, builtinPrefix) {
+		return "", nil, nil // a stored pack
+	}
+	client, err := a.script(name)
+	var missing *failure
+	if named == "" && errors.As(err, &missing) && missing.status == statusNotFound {
+		return "", nil, nil
+	}
+	return name, client, err
+}
+
+// referencePath is where a pack's reference agent is looked for. A built-in
+// pack's is the demo agent that passes it.
+func referencePath(file string) string {
+	if strings.HasPrefix(file, builtinPrefix) {
+		return file + "-good"
+	}
+	return file[:len(file)-len(filepath.Ext(file))] + ".reference.yaml"
+}
+
+// adviseReference says how to name a reference agent that was not found.
+func (a *app) adviseReference(file string) {
+	switch script := scriptPath(file); {
+	case looksLikePath(file) && exists(a.path(script)):
+		a.say("next: agentclash challenge-pack doctor %s --reference %s", file, script)
+	case looksLikePath(file):
+		a.say("! a script that solves every case makes more defects show: write it to %s", referencePath(file))
+	default:
+		a.say("! a script that solves every case makes more defects show: name it with --reference FILE")
+	}
+}
+
+func (a *app) printExamination(r *packtest.Report, p *pack.Pack, reference string) error {
+	d := examination(r, p, reference)
+	err := a.print(d, func(w io.Writer, o view.Options) error {
+		if d.Clean {
+			a.say("✓ nothing wrong was found")
+		}
+		return view.PackDoctor(w, d, o)
+	})
+	if err != nil {
+		return err
+	}
+	if code, reason, all := r.Unjudged(); all {
+		return &failure{status: statusUnavailable, code: code, err: fmt.Errorf("no trial could be judged: %s", reason)}
+	}
+	switch {
+	case d.Errors > 0:
+		return exit(statusError)
+	case d.Warnings > 0:
+		return exit(statusWarnings)
+	}
+	return nil
+}
+
+// examination is the report as a document.
+func examination(r *packtest.Report, p *pack.Pack, reference string) view.PackDoctorDocument {
+	d := view.PackDoctorDocument{
+		Pack: view.Pack{Slug: p.Pack.Slug, Version: p.Version.Number}, Reference: reference, Agents: r.Agents,
+		Errors: r.Count(packtest.Error), Warnings: r.Count(packtest.Warning), Clean: len(r.Findings) == 0,
+		MutantsJudged: r.Mutants.Judged, MutantsNoticed: r.Mutants.Noticed, Notes: r.Notes,
+	}
+	for _, f := range r.Findings {
+		d.Findings = append(d.Findings, view.PackFinding{
+			Severity: string(f.Severity), Code: f.Code, Field: f.Field, InputSet: f.InputSet, CaseKey: f.Case,
+			Agent: f.Agent, Validator: f.Validator, Message: f.Message,
+		})
+	}
+	for _, t := range r.Trials {
+		n := len(d.Cases)
+		if n == 0 || d.Cases[n-1].InputSet != t.InputSet || d.Cases[n-1].CaseKey != t.Case {
+			d.Cases = append(d.Cases, view.ExaminedCase{InputSet: t.InputSet, CaseKey: t.Case})
+			n++
+		}
+		d.Cases[n-1].Trials = append(d.Cases[n-1].Trials, view.ExaminedTrial{
+			Agent: t.Agent, Outcome: t.Outcome, Code: t.Code, Reason: t.Reason, Own: t.Own, Right: t.Right(),
+		})
+	}
+	return d
+}
