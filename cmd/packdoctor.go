@@ -3,12 +3,9 @@ package cmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,8 +34,8 @@ func newPackDoctor(a *app) *cobra.Command {
 	var o packDoctorOptions
 	c := &cobra.Command{
 		Use: "doctor FILE", Short: "Test a pack's tests: do right agents pass, and wrong ones fail?",
-		Long: `Test a pack's tests. The pack's reference agent, a script in FILE's place with
-the ending .reference.yaml, has to pass every case. Four cheating agents must
+		Long: `Test a pack's tests. FILE may also be a stored pack or builtin:NAME. The pack's
+reference agent, a script beside FILE with the ending .reference.yaml, has to pass every case. Four cheating agents must
 pass none: one says nothing, one repeats what it was asked, one looks for the
 expected text in what it is shown, one gives every case the same answer. Each
 validator is changed to see whether any case notices. Weights, thresholds and
@@ -50,7 +47,7 @@ eval start.
 Exit status: 0 nothing is wrong, 1 there are errors, 2 there are only warnings,
 64 the pack is not valid, 66 a file does not exist, 69 a sandbox is needed and
 no Docker engine answers, 130 interrupted.`,
-		Example: "  agentclash challenge-pack doctor my-pack.yaml\n  agentclash challenge-pack doctor my-pack.yaml --reference my-pack.agent.yaml --json",
+		Example: "  agentclash challenge-pack doctor my-pack.yaml\n  agentclash challenge-pack doctor my-pack.yaml --reference other.yaml --json",
 		Args:    exactArgs("FILE"),
 		RunE:    func(c *cobra.Command, args []string) error { return runPackDoctor(c.Context(), a, o, args[0]) },
 	}
@@ -79,14 +76,14 @@ func runPackDoctor(ctx context.Context, a *app, o packDoctorOptions, file string
 	if err := o.check(); err != nil {
 		return err
 	}
-	p, err := a.loadPack(ctx, file)
+	p, err := a.runnablePack(ctx, file)
 	if err != nil {
 		return err
 	}
 	if _, err := p.InputSet(o.inputSet); o.inputSet != "" && err != nil {
 		return planFailure(err)
 	}
-	name, reference, err := a.referenceOf(o.reference, file)
+	name, reference, err := a.referenceOf(p, o.reference, file)
 	if err != nil {
 		return err
 	}
@@ -98,7 +95,7 @@ func runPackDoctor(ctx context.Context, a *app, o packDoctorOptions, file string
 		defer a.closeBoxes(ctx, boxes)
 	}
 	if reference == nil {
-		a.adviseReference(file)
+		a.say("! a script that solves every case makes more defects show: write it to %s, or name it with --reference FILE", pack.ReferencePath(file))
 	}
 	report, err := packtest.Examine(ctx, packtest.Options{
 		Pack: p, InputSet: o.inputSet, Reference: reference, Boxes: boxes, Sandbox: described,
@@ -121,38 +118,23 @@ func (a *app) closeBoxes(ctx context.Context, boxes sandbox.Provider) {
 
 // referenceOf finds the reference agent: the script that was named, else the
 // one that belongs to the pack, else none.
-func (a *app) referenceOf(named, file string) (string, provider.Client, error) {
-	name := cmp.Or(named, referencePath(file))
-	if named == "" && !looksLikePath(file) && !exists(a.path(file)) && !strings.HasPrefix(file, builtinPrefix) {
-		return "", nil, nil // a stored pack
+func (a *app) referenceOf(p *pack.Pack, named, file string) (string, provider.Client, error) {
+	if named != "" {
+		client, err := a.script(named)
+		return named, client, err
 	}
-	client, err := a.script(name)
-	var missing *failure
-	if named == "" && errors.As(err, &missing) && missing.status == statusNotFound {
+	if p.Reference() == nil {
 		return "", nil, nil
 	}
-	return name, client, err
-}
-
-// referencePath is where a pack's reference agent is looked for. A built-in
-// pack's is the demo agent that passes it.
-func referencePath(file string) string {
-	if strings.HasPrefix(file, builtinPrefix) {
-		return file + "-good"
+	name := "the pack's own"
+	if exists(a.path(file)) {
+		name = pack.ReferencePath(file)
 	}
-	return file[:len(file)-len(filepath.Ext(file))] + ".reference.yaml"
-}
-
-// adviseReference says how to name a reference agent that was not found.
-func (a *app) adviseReference(file string) {
-	switch script := scriptPath(file); {
-	case looksLikePath(file) && exists(a.path(script)):
-		a.say("next: agentclash challenge-pack doctor %s --reference %s", file, script)
-	case looksLikePath(file):
-		a.say("! a script that solves every case makes more defects show: write it to %s", referencePath(file))
-	default:
-		a.say("! a script that solves every case makes more defects show: name it with --reference FILE")
+	client, err := newScriptClient(name, p.Reference())
+	if err != nil {
+		return "", nil, usage("read the pack's reference agent: %w", err)
 	}
+	return name, client, nil
 }
 
 func (a *app) printExamination(r *packtest.Report, p *pack.Pack, reference string) error {

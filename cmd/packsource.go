@@ -56,6 +56,7 @@ func builtin(name string) (*pack.Pack, error) {
 	}
 	p, err := pack.CatalogPack(name)
 	if errors.Is(err, pack.ErrNotFound) {
+		err = fmt.Errorf("%w; and the demos %s", err, strings.Join(pack.Demos(), ", "))
 		return nil, (&failure{status: statusNotFound, code: "not_found", err: err}).hint("agentclash challenge-pack catalog list")
 	}
 	return p, err

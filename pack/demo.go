@@ -13,7 +13,8 @@ var demoFiles embed.FS
 // Demos returns the names of the packs built into the program.
 func Demos() []string { return []string{"quickstart", "quickstart-native"} }
 
-// Demo returns a pack that is built into the program, with its assets. An
+// Demo returns a pack that is built into the program, with its assets and, as its
+// reference agent, the one that passes it. An
 // error wraps ErrNotFound when there is none of that name.
 func Demo(name string) (*Pack, error) {
 	p, problems, err := LoadFS(demoFiles, "demo/"+name+".yaml")
@@ -22,6 +23,9 @@ func Demo(name string) (*Pack, error) {
 	}
 	if err := problems.Err(); err != nil {
 		return nil, fmt.Errorf("read built-in pack %q: %w", name, err)
+	}
+	if p.reference, err = fs.ReadFile(DemoAgents(), name+"-good.yaml"); err != nil {
+		return nil, fmt.Errorf("read the agent of built-in pack %q: %w", name, err)
 	}
 	return p, nil
 }

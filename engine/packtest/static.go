@@ -13,7 +13,7 @@ func (s *subject) deadWeights(r *Report) {
 	dead := func(field, format string, args ...any) {
 		r.add(Finding{Severity: Warning, Code: CodeDeadWeight, Field: specField + "." + field, Message: fmt.Sprintf(format, args...)})
 	}
-	for _, w := range s.spec.Warnings() {
+	for _, w := range s.warnings() {
 		dead(w.Field, "%s", w.Message)
 	}
 	for i, m := range s.spec.Metrics {
@@ -31,7 +31,8 @@ func (s *subject) deadDimensions(dead func(field, format string, args ...any)) {
 	if card.Strategy == scoring.Binary {
 		return // every dimension is a gate
 	}
-	counts := func(d scoring.Dimension) bool { return !d.Gate && (d.Weight == nil || *d.Weight > 0) }
+	weighs := func(d scoring.Dimension) bool { return !d.Gate && (d.Weight == nil || *d.Weight > 0) }
+	none := !slices.ContainsFunc(card.Dimensions, weighs)
 	for i, d := range card.Dimensions {
 		at := fmt.Sprintf("scorecard.dimensions[%d]", i)
 		if d.Gate {
@@ -40,21 +41,22 @@ func (s *subject) deadDimensions(dead func(field, format string, args ...any)) {
 		if d.PassThreshold != nil {
 			dead(at+".pass_threshold", "it is read of a gate only: dimension %s has neither gate: true nor the strategy %s", quoted(d.Key), scoring.Binary)
 		}
-		switch {
-		case d.Weight == nil || *d.Weight > 0:
-		case slices.ContainsFunc(card.Dimensions, counts):
-			dead(at+".weight", "dimension %s has the weight 0 and is no gate: it decides nothing", quoted(d.Key))
-		default:
+		if none && d.Weight != nil { // beside others that weigh something, the spec's own check says it
 			dead(at+".weight", "every weight is 0, and then all count the same: leave them out")
 		}
 	}
+}
+
+// warnings are what the spec's own check finds in a valid spec.
+func (s *subject) warnings() []scoring.Problem {
+	return slices.DeleteFunc(s.spec.Validate(), func(p scoring.Problem) bool { return !p.Warning })
 }
 
 // unused says which validators no dimension reads, by index: the spec's own
 // warnings name them.
 func (s *subject) unused() map[int]bool {
 	unused := map[int]bool{}
-	for _, w := range s.spec.Warnings() {
+	for _, w := range s.warnings() {
 		for i := range s.spec.Validators {
 			if w.Field == fmt.Sprintf("validators[%d]", i) {
 				unused[i] = true
