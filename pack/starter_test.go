@@ -60,6 +60,9 @@ func TestStarters(t *testing.T) {
 			if p.Mode() != kind || p.Version.EvaluationSpec.Name != "my-first-pack-v1" {
 				t.Errorf("got mode %q and spec %q", p.Mode(), p.Version.EvaluationSpec.Name)
 			}
+			if first, _, _ := strings.Cut(src, "\n"); first != "# yaml-language-server: $schema="+pack.SchemaURL {
+				t.Errorf("got first line %q, want the one that leads an editor to the schema", first)
+			}
 			for _, section := range [][2]string{{"pack:", "version:"}, {"version:", "challenges:"}, {"challenges:", "input_sets:"}} {
 				if strings.Index(src, "\n"+section[0]) > strings.Index(src, "\n"+section[1]) {
 					t.Errorf("%s does not come before %s", section[0], section[1])
