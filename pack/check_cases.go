@@ -64,10 +64,13 @@ func checkRefs(c *checker, field string, refs []ArtifactRef, challenge string) {
 // artifact sees that a reference names an asset of the version or of the
 // challenge it is used for.
 func (c *checker) artifact(field, key, challenge string) {
-	if key == "" || c.rep.full || c.rep.isBroken("version.assets") {
+	if key == "" || c.rep.full || c.rep.incomplete("version.assets") {
 		return
 	}
 	if _, ok := c.artifactFor(key, challenge); ok {
+		return
+	}
+	if i, ok := c.index.challenges[challenge]; ok && c.rep.incomplete(indexed("challenges", i)+".assets") {
 		return
 	}
 	var declared []string
@@ -109,7 +112,7 @@ func checkCaseIdentity(c *checker, set string, s InputSet) {
 	for j, kase := range s.Cases {
 		field := indexed(set+".cases", j)
 		checkChallengeKey(c, field+".challenge_key", kase.ChallengeKey, one)
-		if !c.require(field+".case_key", kase.Key()) {
+		if kase.Key() == "" && c.rep.isBroken(field+".item_key") || !c.require(field+".case_key", kase.Key()) {
 			continue
 		}
 		id := identity{kase.ChallengeKey, kase.Key()}
@@ -127,7 +130,7 @@ func checkChallengeKey(c *checker, field, key, one string) {
 	if key != one {
 		c.fail(field, "must be %s like the cases above: an input set has one challenge", quote(one))
 	}
-	if _, ok := c.Challenge(key); ok || c.rep.full || c.rep.isBroken("challenges") {
+	if _, ok := c.Challenge(key); ok || c.rep.full || c.rep.incomplete("challenges") {
 		return
 	}
 	var declared []string
@@ -150,7 +153,7 @@ func checkCase(c *checker, field string, kase Case) {
 		c.require(at+".kind", in.Kind)
 		c.artifact(at+".artifact_key", in.ArtifactKey, kase.ChallengeKey)
 	}
-	c.expectations(field+".expectations", kase.Expectations, sourcesOf(kase))
+	c.expectations(field+".expectations", kase.Expectations, c.sourcesOf(field, kase))
 }
 
 func (c *checker) expectations(field string, list []Expectation, from source) {
@@ -167,12 +170,13 @@ func (c *checker) expectations(field string, list []Expectation, from source) {
 // source is what an expectation's source may name.
 type source struct {
 	inputs    map[string]bool
+	open      bool // there may be more inputs
 	challenge string
 }
 
-func sourcesOf(c Case) source {
-	s := source{map[string]bool{}, c.ChallengeKey}
-	for _, in := range c.Inputs {
+func (c *checker) sourcesOf(field string, kase Case) source {
+	s := source{map[string]bool{}, c.rep.incomplete(field + ".inputs"), kase.ChallengeKey}
+	for _, in := range kase.Inputs {
 		s.inputs[in.Key] = true
 	}
 	return s
@@ -188,7 +192,7 @@ func checkSource(c *checker, field string, e Expectation, from source) {
 		switch {
 		case key == "":
 			c.fail(field, "names no input after \"input:\"")
-		case !from.inputs[key]:
+		case !from.inputs[key] && !from.open:
 			c.fail(field, "%s is not an input of this case", quote(key))
 		}
 		return

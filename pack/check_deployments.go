@@ -11,9 +11,10 @@ func checkDeploymentDefaults(c *checker) {
 	}
 	for _, key := range sortedKeys(d.Aliases) {
 		at := named(field+".aliases", key)
-		if key == "" {
+		switch {
+		case key == "":
 			c.fail(at, "needs a name")
-		} else if d.Aliases[key] == "" {
+		case d.Aliases[key] == "" && !c.rep.isBroken(join(field+".aliases", key)):
 			c.fail(at, "needs the deployment it stands for")
 		}
 	}
@@ -29,7 +30,7 @@ func checkDeploymentDefaults(c *checker) {
 		if key == "" {
 			c.fail(at, "needs a name")
 		}
-		if len(d.Lineups[key]) == 0 {
+		if len(d.Lineups[key]) == 0 && !c.rep.isBroken(join(field+".lineups", key)) {
 			c.fail(at, "must hold at least one alias or deployment")
 		}
 		for i, selector := range d.Lineups[key] {

@@ -10,15 +10,15 @@ import (
 // checkSimulators: every case of a multi_turn pack says who plays the user, and
 // no other pack's case does.
 func checkSimulators(c *checker) {
-	c.eachCase(func(field string, kase Case) {
-		field += ".user_simulator"
+	c.eachCase(func(at string, kase Case) {
+		field := at + ".user_simulator"
 		switch multi := c.Version.ExecutionMode == MultiTurn; {
 		case kase.UserSimulator != nil && !multi:
 			c.fail(field, "is for packs whose execution_mode is %s only", MultiTurn)
 		case kase.UserSimulator == nil && multi:
 			c.fail(field, "is required when execution_mode is %s: it says who plays the user", MultiTurn)
 		case multi:
-			s := simulatorChecker{checker: c, kase: kase, sources: sourcesOf(kase)}
+			s := simulatorChecker{checker: c, kase: kase, sources: c.sourcesOf(at, kase)}
 			s.check(field, kase.UserSimulator)
 		}
 	})

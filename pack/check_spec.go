@@ -15,6 +15,9 @@ const specField = "version.evaluation_spec"
 // checkSpec has scoring judge its own part of the file.
 func checkSpec(c *checker) {
 	for _, p := range c.Version.EvaluationSpec.Validate() {
+		if list := declaring(p.Field); list != "" && c.rep.incomplete(specField+"."+list) {
+			continue // what is not found may be there
+		}
 		field := specField
 		if p.Field != "" {
 			field += "." + p.Field
@@ -30,6 +33,22 @@ func checkSpec(c *checker) {
 				"can never be read: %s packs have no sandbox to capture a file from", PromptEval)
 		}
 	}
+}
+
+// declaring is the list of the spec in which a field's value is declared, ""
+// for a field that names nothing.
+func declaring(field string) string {
+	switch inDimension := strings.HasPrefix(field, "scorecard.dimensions["); {
+	case inDimension && strings.HasSuffix(field, ".metric"):
+		return "metrics"
+	case inDimension && strings.HasSuffix(field, ".judge_key"):
+		return "llm_judges"
+	case inDimension && strings.Contains(field, ".validators["):
+		return "validators"
+	case strings.HasPrefix(field, "validators[") && strings.HasSuffix(field, ".target"):
+		return "post_execution_checks"
+	}
+	return ""
 }
 
 const (

@@ -26,7 +26,7 @@ func (d *decoder) unknownKey(p pair, sp *spot, sh *shape) {
 		if strict {
 			// What was meant is written, under another name: nothing can
 			// be said about its value.
-			d.rep.broken[join(sp.path(), near)] = true
+			d.rep.unknown(join(sp.path(), near))
 		}
 	}
 	if hint != "" {

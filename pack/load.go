@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -95,7 +96,7 @@ func Parse(name string, src []byte, dir fs.FS) (*Pack, Problems) {
 	if p == nil {
 		return nil, rep.sorted()
 	}
-	warnLegacyItems(p, rep)
+	legacyItems(p, rep)
 	p.normalize()
 	p.index = newIndex(p)
 	runChecks(p, rep, dir)
@@ -174,12 +175,20 @@ func blank(src []byte) bool {
 	return true
 }
 
-// warnLegacyItems speaks while items are still there to be seen.
-func warnLegacyItems(p *Pack, rep *report) {
+// legacyItems speaks while items are still there to be seen, and takes over
+// what could not be read of those that become cases.
+func legacyItems(p *Pack, rep *report) {
 	for i, set := range p.InputSets {
 		if len(set.Items) > 0 && len(set.Cases) > 0 {
 			rep.check(Problem{Field: fmt.Sprintf("input_sets[%d].items", i), Warning: true,
 				Message: "is the old form of cases and is ignored beside them"})
+		}
+	}
+	for _, field := range sortedKeys(rep.broken) {
+		set, item, _ := strings.Cut(strings.TrimPrefix(field, "input_sets["), "].items")
+		i, err := strconv.Atoi(set)
+		if err == nil && i >= 0 && i < len(p.InputSets) && len(p.InputSets[i].Cases) == 0 {
+			rep.unknown(fmt.Sprintf("input_sets[%d].cases%s", i, item))
 		}
 	}
 }

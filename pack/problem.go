@@ -92,10 +92,13 @@ type report struct {
 	// broken holds the fields that could not be decoded: their values are
 	// not known, so that no check may speak about them.
 	broken map[string]bool
+	// holed holds the lists of which an item, or the key of one, could not be
+	// decoded: what is not found in them may be there.
+	holed map[string]bool
 }
 
 func newReport(file string) *report {
-	return &report{file: file, rule: ruleDecode, broken: map[string]bool{}}
+	return &report{file: file, rule: ruleDecode, broken: map[string]bool{}, holed: map[string]bool{}}
 }
 
 // add appends a problem at a place in the file.
@@ -117,9 +120,21 @@ func (r *report) add(at position, p Problem) {
 
 // undecodable adds an error at a field whose value is now unknown.
 func (r *report) undecodable(at position, field, message string) {
-	r.broken[field] = true
+	r.unknown(field)
 	r.add(at, Problem{Field: field, Message: message})
 }
+
+// unknown marks a field whose value is not known.
+func (r *report) unknown(field string) {
+	r.broken[field] = true
+	item := strings.TrimSuffix(field, ".key")
+	if i := strings.LastIndexByte(item, '['); i >= 0 && strings.HasSuffix(item, "]") {
+		r.holed[item[:i]] = true
+	}
+}
+
+// incomplete says that not all items of a list are known.
+func (r *report) incomplete(list string) bool { return r.holed[list] || r.isBroken(list) }
 
 // check adds what a check found, placed at the field or its nearest existing
 // ancestor, unless the field could not be decoded in the first place.

@@ -286,7 +286,7 @@ func (b *builder) spend(size int, at position, sp *spot) bool {
 		return true
 	}
 	field := sp.path()
-	b.rep.broken[field] = true
+	b.rep.unknown(field)
 	if !b.overflow {
 		b.overflow = true
 		b.rep.undecodable(at, field, fmt.Sprintf("aliases add more than %d MiB to the document", maxAliasBytes>>20))
