@@ -59,7 +59,7 @@ const (
 )
 
 // checkTestCommands sees that every case can fill the commands of
-// code_execution validators.
+// code_execution validators whose configs could be read.
 func checkTestCommands(c *checker) {
 	type command struct {
 		field string
@@ -69,7 +69,8 @@ func checkTestCommands(c *checker) {
 	total := 0
 	for i, v := range c.Version.EvaluationSpec.Validators {
 		var config scoring.CodeExecutionConfig
-		if v.Type != "code_execution" || json.Unmarshal(v.Config, &config) != nil {
+		at := indexed(specField+".validators", i) + ".config"
+		if v.Type != "code_execution" || c.rep.said(at) || json.Unmarshal(v.Config, &config) != nil {
 			continue
 		}
 		names := template.Placeholders(config.TestCommand)
@@ -78,7 +79,7 @@ func checkTestCommands(c *checker) {
 			return
 		}
 		if len(names) > 0 {
-			commands = append(commands, command{indexed(specField+".validators", i) + ".config.test_command", names})
+			commands = append(commands, command{at + ".test_command", names})
 		}
 	}
 	if len(commands) == 0 {

@@ -145,6 +145,11 @@ func (r *report) check(p Problem) {
 	r.add(r.root.locate(p.Field), p)
 }
 
+// said says whether there is an error at exactly this field.
+func (r *report) said(field string) bool {
+	return slices.ContainsFunc(r.problems, func(p Problem) bool { return p.Field == field && !p.Warning })
+}
+
 // isBroken says whether field, or anything it lies in, could not be decoded.
 func (r *report) isBroken(field string) bool {
 	if r.broken[field] {
