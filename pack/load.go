@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // MaxBytes is how long a pack file may be.
@@ -141,6 +143,7 @@ func decodePack(src []byte, rep *report) *Pack {
 		rep.undecodable(position{1, 1}, bundleField, "is empty: a pack is required")
 		return nil
 	}
+	rep.lines = countLines(src)
 	root, ok := parseTree(src, rep)
 	if !ok {
 		return nil
@@ -164,6 +167,18 @@ var packKey = regexp.MustCompile(`(?m)^(?:\xef\xbb\xbf)?(?:---\s*)?(?:\{\s*)?["'
 func Looks(name string) bool {
 	src, err := readFile(name)
 	return err != nil || packKey.Match(src)
+}
+
+// countLines counts the lines of a text as YAML does, 0 when it is not UTF-8.
+func countLines(src []byte) int {
+	if !utf8.Valid(src) {
+		return 0
+	}
+	n := 1 - bytes.Count(src, []byte("\r\n"))
+	for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} {
+		n += bytes.Count(src, []byte(end))
+	}
+	return n
 }
 
 func blank(src []byte) bool {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Problem is one thing wrong with a pack file.
@@ -85,6 +86,7 @@ const maxField = 200
 // report gathers the problems of one file.
 type report struct {
 	file     string
+	lines    int    // of the file; 0 while they have not been counted
 	root     *node  // nil while nothing could be read
 	rule     string // of what is being looked at
 	problems Problems
@@ -111,11 +113,26 @@ func (r *report) add(at position, p Problem) {
 		p = Problem{Field: bundleField, Message: fmt.Sprintf("more than %d problems; the rest are not listed", maxProblems)}
 		at = position{1, 1}
 	}
+	if r.lines > 0 && at.line > r.lines {
+		at = position{r.lines, 1} // the YAML library ends a last line that has no end
+	}
 	if len(p.Field) > maxField {
 		p.Field = p.Field[:maxField] + "..."
 	}
 	p.File, p.Rule, p.Line, p.Column = r.file, cmp.Or(p.Rule, r.rule), max(at.line, 1), max(at.column, 1)
+	p.Message = onOneLine(p.Message)
 	r.problems = append(r.problems, p)
+}
+
+// onOneLine makes a message fit for a terminal. Libraries and other rooms put
+// names into theirs that a stranger chose.
+func onOneLine(message string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(message, string(unicode.ReplacementChar)))
 }
 
 // undecodable adds an error at a field whose value is now unknown.
