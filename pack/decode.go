@@ -119,11 +119,12 @@ func (d *decoder) object(n *node, v reflect.Value, sp *spot) {
 }
 
 // otherCase finds the field of a key that is written with other capitals, as
-// JSON readers do.
+// JSON readers do. From then on the key is the field's own.
 func (d *decoder) otherCase(p pair, sp *spot, sh *shape) (field int, ok bool) {
 	for _, key := range sh.keys {
 		if strings.EqualFold(key, p.key.text) {
 			d.rep.add(p.key.at, Problem{Field: sp.child(p.key).path(), Message: "is written " + key + " in the pack format", Warning: true})
+			p.key.text = key
 			return sh.field[key], true
 		}
 	}
@@ -188,12 +189,7 @@ func (d *decoder) free(n *node, sp *spot) any {
 	case yaml.MappingNode:
 		m := make(map[string]any, len(n.pairs))
 		for _, p := range n.pairs {
-			if p.key.tag != "!!str" && sp.strict {
-				d.wrong(p.key, sp.child(p.key), "is a key that is not text; put quotes around it")
-				continue
-			}
-			if p.key.tag != "!!str" && sp.up != nil && sp.top() == "tools" {
-				d.rep.undecodable(p.key.at, "tools", "has a key that is not text: "+quote(p.key.text)+"; put quotes around it")
+			if p.key.tag != "!!str" && d.refusesKey(p.key, sp) {
 				continue
 			}
 			m[p.key.text] = d.free(p.value, sp.child(p.key))
@@ -212,6 +208,22 @@ func (d *decoder) free(n *node, sp *spot) any {
 		return nil
 	}
 	return v
+}
+
+// refusesKey refuses a key that is no text where JSON's rules hold: in
+// evaluation_spec, and in tools below its own keys, which fail as a whole.
+// Elsewhere such a key is read as the text it is written as.
+func (d *decoder) refusesKey(key *node, sp *spot) bool {
+	const message = "is a key that is not text; put quotes around it"
+	switch {
+	case sp.strict:
+		d.wrong(key, sp.child(key), message)
+	case sp.up != nil && sp.top().key.text == toolsField:
+		d.rep.undecodable(key.at, toolsField, clip(sp.child(key).path())+" "+message)
+	default:
+		return false
+	}
+	return true
 }
 
 func (d *decoder) scalar(n *node, v reflect.Value, sp *spot) {

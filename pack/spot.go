@@ -12,6 +12,9 @@ import (
 // bundleField is the field of a problem with the file as a whole.
 const bundleField = "bundle"
 
+// toolsField is the block of the pack's own tools.
+const toolsField = "tools"
+
 // spot is where a value stands: a chain of keys and indexes up to the root,
 // which is nil. The path is spelled out only when something is wrong.
 type spot struct {
@@ -29,17 +32,6 @@ func (s *spot) item(i int) *spot {
 	return &spot{up: s, index: i, strict: s != nil && s.strict}
 }
 
-// top is the key at the top level that a value lies under.
-func (s *spot) top() string {
-	for s.up != nil {
-		s = s.up
-	}
-	if s.key == nil {
-		return ""
-	}
-	return s.key.text
-}
-
 func (s *spot) path() string {
 	if s == nil {
 		return bundleField
@@ -52,6 +44,14 @@ func (s *spot) path() string {
 		return parent + "[" + strconv.Itoa(s.index) + "]"
 	}
 	return join(parent, s.key.text)
+}
+
+// top is the spot at the top level of the file that this one lies in.
+func (s *spot) top() *spot {
+	for s.up != nil {
+		s = s.up
+	}
+	return s
 }
 
 // place is where a problem with value n at this spot is shown: at the value
