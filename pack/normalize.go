@@ -157,7 +157,7 @@ func trim(fields ...*string) {
 func trimAssets(assets []Asset) {
 	for i := range assets {
 		a := &assets[i]
-		trim(&a.Key, &a.Path, &a.Kind, &a.MediaType, &a.ArtifactID)
+		trim(&a.Key, &a.Path, &a.Kind, &a.MediaType)
 	}
 }
 
