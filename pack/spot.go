@@ -151,6 +151,9 @@ func (n *node) step(segment string) (key, value *node) {
 		return nil, nil
 	}
 	p, ok := n.get(segment)
+	if !ok {
+		p, ok = n.getFold(segment) // where JSON's rules hold, capitals do not count
+	}
 	if items, legacy := n.get("items"); segment == "cases" && legacy && (!ok || len(p.value.items) == 0) {
 		return items.key, items.value // what normalization turns into cases
 	}

@@ -79,6 +79,16 @@ func (n *node) get(key string) (pair, bool) {
 	return pair{}, false
 }
 
+// getFold is get for a key in whatever capitals.
+func (n *node) getFold(key string) (pair, bool) {
+	for _, p := range n.pairs {
+		if strings.EqualFold(p.key.text, key) {
+			return p, true
+		}
+	}
+	return pair{}, false
+}
+
 // scalar resolves a scalar as YAML does: nil, bool, int64, uint64, float64 or
 // string. Whole numbers are integers however they are written, so that a
 // value reads the same from a file and from a manifest.

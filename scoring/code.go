@@ -21,8 +21,8 @@ func codeConfig() []ConfigKey {
 	return []ConfigKey{
 		{Name: "test_command", Type: KeyString, Required: true, Doc: "what sh -lc runs in the sandbox after the agent finished"},
 		{Name: "timeout_ms", Type: KeyInteger, Above: new(0.0), Default: int64(DefaultTestTimeoutMS), Doc: "how long it may take"},
-		{Name: "scoring", Type: KeyString, Default: FractionPassed, Enum: []string{FractionPassed, AllOrNothing, "pass_at_k"},
-			NotYet: []string{"pass_at_k"}, Doc: "the share of passed tests, or 1 only when none failed"},
+		{Name: "scoring", Type: KeyString, Default: FractionPassed, Enum: []string{FractionPassed, AllOrNothing},
+			Doc: "the share of passed tests, or 1 only when none failed"},
 		{Name: "pass_threshold", Type: KeyNumber, Min: new(0.0), Max: new(1.0), Default: 1.0, Doc: "the verdict is pass from this score on"},
 	}
 }

@@ -31,8 +31,6 @@ type ConfigKey struct {
 	Default any `json:"default,omitempty"`
 	// Enum is what a string, or an item of a list, may be.
 	Enum []string `json:"enum,omitempty"`
-	// NotYet are those of Enum that the format has and this version has not.
-	NotYet []string `json:"not_yet,omitempty"`
 	Min    *float64 `json:"minimum,omitempty"`
 	Max    *float64 `json:"maximum,omitempty"`
 	Above  *float64 `json:"exclusive_minimum,omitempty"`
@@ -273,15 +271,6 @@ func (k ConfigKey) bounded(v float64) string {
 		return fmt.Sprintf("%smust be at least %v", name, *k.Min)
 	}
 	return ""
-}
-
-// unsupported are the values that the format has and this version has not.
-func (s settings) unsupported(keys []ConfigKey, field string, p *problems) {
-	for _, k := range keys {
-		if v := s.text(k.Name); slices.Contains(k.NotYet, v) {
-			p.add(field+"."+k.Name, "%s", notYet(k.Name, v))
-		}
-	}
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -46,9 +46,6 @@ func unsupportedValidator(p *problems, at string, v *validator) {
 	}
 	unsupportedReference(p, at+".target", v.target)
 	unsupportedReference(p, at+".expected_from", v.expected)
-	if v.row != nil {
-		v.settings.unsupported(v.row.Config, at+".config", p)
-	}
 }
 
 // unsupportedReference: a reference of kind 0 is none, or refused already, and

@@ -53,8 +53,6 @@ func (c *checker) target(at, text string, row *validatorType) reference {
 // the type needs none.
 func (c *checker) expected(at, text string, row *validatorType) reference {
 	switch {
-	case row == nil && text == "":
-		return reference{} // the refused type may need none
 	case row != nil && !row.NeedsExpected:
 		switch {
 		case text == "":

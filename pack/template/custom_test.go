@@ -106,8 +106,8 @@ func TestReadTools(t *testing.T) {
 			"~" + t0 + `.params: is not known and is ignored`,
 			"~" + impl + `.argz: is not known and is ignored; did you mean "args"?`}},
 		{"keys in any case", `{"Custom":[{"NAME":"a","Implementation":{"Primitive":"","Args":{"a b":"${}"}}}],"Allowed":["exce"]}`, []string{
-			"tools.Custom[0].Implementation.Primitive: is required", `tools.Custom[0].Implementation.Args["a b"]: "${}" names nothing`,
-			`~tools.Allowed[0]: there is no tool "exce"`}},
+			"tools.custom[0].implementation.primitive: is required", `tools.custom[0].implementation.args["a b"]: "${}" names nothing`,
+			`~tools.allowed[0]: there is no tool "exce"`}},
 		{"the same key twice", `{"Custom":[{}],"custom":[],"CUSTOM":5}`, []string{"~tools.CUSTOM: is not known", "~tools.Custom: is not known"}},
 		{"allowed and denied", `{"allowed":["read_file","reed_file","mine","query_json",5],"denied":["submit","exec","mine"," exec","zzzzzz"],"custom":[{"name":"mine","implementation":{"type":"mock","response":1}}]}`, []string{
 			`~tools.allowed[1]: there is no tool "reed_file"; did you mean "read_file"?`,

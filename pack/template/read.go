@@ -77,7 +77,7 @@ func (r *reader) fields(at *spot, m map[string]any, known ...string) fields {
 		name := knownKey(key, m, known)
 		switch {
 		case name != "" && !f.has(name):
-			f.found[name] = field{at.child(key), m[key]}
+			f.found[name] = field{at.child(name), m[key]} // the format's own spelling
 		case !strings.HasPrefix(key, "x-"): // the usual place for anchors
 			r.warn(at.child(key), "is not known and is ignored%s", r.hint(key, known))
 		}

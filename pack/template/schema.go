@@ -128,6 +128,14 @@ func formats(v any, names []string) []string {
 func faults(err error) string {
 	var bad *jsonschema.SchemaValidationError
 	var invalid *jsonschema.ValidationError
+	var anchor *jsonschema.DuplicateAnchorError
+	var id *jsonschema.DuplicateIDError
+	switch {
+	case errors.As(err, &anchor):
+		return quotable(fmt.Sprintf("the $anchor %q stands twice", anchor.Anchor))
+	case errors.As(err, &id):
+		return quotable(fmt.Sprintf("the $id %q stands twice", id.ID))
+	}
 	if !errors.As(err, &bad) || !errors.As(bad.Err, &invalid) {
 		return quotable(err.Error())
 	}

@@ -48,7 +48,7 @@ func TestParameters(t *testing.T) {
 		{`{"$ref":"file:///etc/passwd"}`, []string{at + ": nothing is loaded from outside"}},
 		{`{"$schema":"http://bogus/x"}`, []string{at + ": nothing is loaded from outside"}},
 		{`{"$id":"http://x/y#frag"}`, []string{invalid + "at '/$id'"}},
-		{`{"$defs":{"a":{"$anchor":"x"},"b":{"$anchor":"x"}}}`, []string{at + `: duplicate anchor "x"`}},
+		{`{"$defs":{"a":{"$anchor":"x"},"b":{"$anchor":"x"}}}`, []string{at + `: anchor "x" stands twice`}},
 		{`{"minimum":"3","title":5,"required":1,"enum":1,"minLength":-1,"maxLength":"x","pattern":5}`, []string{at + ": ; and 2 more"}},
 		// Accepted.
 		{`{"unknown":1,"type":"array"}`, nil},
