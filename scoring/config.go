@@ -30,10 +30,10 @@ type ConfigKey struct {
 	// Default is what an absent key stands for; nil is no value at all.
 	Default any `json:"default,omitempty"`
 	// Enum is what a string, or an item of a list, may be.
-	Enum []string `json:"enum,omitempty"`
-	Min    *float64 `json:"minimum,omitempty"`
-	Max    *float64 `json:"maximum,omitempty"`
-	Above  *float64 `json:"exclusive_minimum,omitempty"`
+	Enum  []string `json:"enum,omitempty"`
+	Min   *float64 `json:"minimum,omitempty"`
+	Max   *float64 `json:"maximum,omitempty"`
+	Above *float64 `json:"exclusive_minimum,omitempty"`
 	// at is the key where a value out of bounds is reported, by default its
 	// own: older forms are read as the newer ones.
 	at string
