@@ -39,7 +39,7 @@ fmt: ## format the Go files
 	gofmt -w $$(git ls-files '*.go')
 
 update: ## rewrite the golden files
-	$(GO) test . ./cmd/... -update
+	$(GO) test . ./cmd/... ./pack ./scoring/compare ./engine/provider/openai -update
 
 bench: build ## measure the budgets; see bench/README.md
 	$(GO) run ./bench -bin $(BIN)

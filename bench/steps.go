@@ -39,6 +39,11 @@ func (b bench) validate() error {
 		return err
 	}
 	row("challenge-pack validate, 20 cases", s, "50 ms")
+	start, err := b.time(4*b.rounds, "a", b.bin, "version")
+	if err != nil {
+		return err
+	}
+	ratio("the same / agentclash version", s.wall, start.wall, "")
 	for i := range 1000 {
 		if err := b.write(fmt.Sprintf("many/p%04d.yaml", i), packOf("prompt_eval", 5)); err != nil {
 			return err
@@ -49,6 +54,7 @@ func (b bench) validate() error {
 		return err
 	}
 	row("challenge-pack validate, 1,000 packs in one call", s, "2 s")
+	ratio("the same / agentclash version", s.wall, start.wall, "")
 	return nil
 }
 
