@@ -36,7 +36,7 @@ func newPackDoctor(a *app) *cobra.Command {
 		Use: "doctor FILE", Short: "Test a pack's tests: do right agents pass, and wrong ones fail?",
 		Long: `Test a pack's tests. FILE may also be a stored pack or builtin:NAME. The pack's
 reference agent, a script beside FILE with the ending .reference.yaml, has to pass every case. Four cheating agents must
-pass none: one says nothing, one repeats what it was asked, one looks for the
+pass none: one says next to nothing, one repeats what it was asked, one looks for the
 expected text in what it is shown, one gives every case the same answer. Each
 validator is changed to see whether any case notices. Weights, thresholds and
 cases that decide nothing, and expectations that agents are shown, are reported.

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,11 @@ the script of its reference agent if NAME.reference.yaml lies beside NAME.yaml.
 Publishing the same content again changes nothing; other content under the same
 number is refused: raise version.number.
 
-A pack that this version cannot run yet can be published all the same.`,
+A pack that this version cannot run yet can be published all the same. With - for
+FILE the pack is read from stdin, and its assets from the working directory.
+
+Exit status: 0 it is published, 64 the pack is not valid, misses a file, or its
+number has other content, 66 the file does not exist.`,
 		Example: "  agentclash challenge-pack publish my-pack.yaml\n  agentclash challenge-pack publish my-pack.yaml --json",
 		Args:    exactArgs("FILE"),
 		RunE:    func(c *cobra.Command, args []string) error { return runPackPublish(c.Context(), a, args[0]) },
@@ -32,7 +37,7 @@ func runPackPublish(ctx context.Context, a *app, file string) error {
 		return err
 	}
 	if missing := p.MissingAssets(); len(missing) > 0 {
-		return refusal("asset_missing", "the pack cannot be published without all of its files", asProblems(file, missing))
+		return refusal("asset_missing", "the pack cannot be published without all of its files", placed(warnings, asProblems(file, missing)))
 	}
 	if script := p.Reference(); script != nil {
 		if _, err := newScriptClient(pack.ReferencePath(file), script); err != nil {
@@ -50,6 +55,10 @@ func runPackPublish(ctx context.Context, a *app, file string) error {
 	if err != nil {
 		return err
 	}
+	_, before, err := a.storedVersion(ctx, p)
+	if err != nil {
+		return err
+	}
 	stored, err := a.snapshot(ctx, db, p, workspace, true)
 	if err != nil {
 		return err
@@ -59,9 +68,24 @@ func runPackPublish(ctx context.Context, a *app, file string) error {
 		return err
 	}
 	return a.print(doc, func(w io.Writer, o view.Options) error {
-		a.say("✓ published %s", stored.Ref())
+		if before.Published() {
+			a.say("✓ %s is published already, with the same content", stored.Ref())
+		} else {
+			a.say("✓ published %s", stored.Ref())
+		}
 		return view.PublishedPack(w, doc, o)
 	})
+}
+
+// placed are problems with the places that the warnings about the same fields
+// have.
+func placed(warnings, problems pack.Problems) pack.Problems {
+	for i, p := range problems {
+		if j := slices.IndexFunc(warnings, func(w pack.Problem) bool { return w.Blocks && w.Field == p.Field }); j >= 0 {
+			problems[i] = warnings[j]
+		}
+	}
+	return problems
 }
 
 func publishedDocument(ctx context.Context, db *store.DB, stored store.Pack) (view.PublishedDocument, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,8 +29,8 @@ func (a *app) loadPack(ctx context.Context, selector string) (*pack.Pack, pack.P
 		p, err := builtin(name)
 		return p, nil, err
 	}
-	if looksLikePath(selector) || exists(a.path(selector)) {
-		p, problems, err := loadFile(a.path(selector))
+	if selector == "-" || looksLikePath(selector) || exists(a.path(selector)) {
+		p, problems, err := a.packFile(selector)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, (&failure{status: statusNotFound, code: "file_not_found", err: fmt.Errorf("read pack %s: no such file", selector)}).
 				hint("agentclash challenge-pack init %s writes a starter", selector)
@@ -47,6 +48,14 @@ func (a *app) loadPack(ctx context.Context, selector string) (*pack.Pack, pack.P
 	}
 	p, err := a.storedPack(ctx, selector)
 	return p, nil, err
+}
+
+// packFile reads the pack in a file or on stdin.
+func (a *app) packFile(name string) (*pack.Pack, pack.Problems, error) {
+	if name == "-" {
+		return a.stdinPack()
+	}
+	return loadFile(a.path(name))
 }
 
 // builtin is a pack that comes with the program: a demo or one of the catalogue.
@@ -107,13 +116,38 @@ const largePack = 512 << 10
 
 // loadFile reads a pack file with bounded memory.
 func loadFile(path string) (*pack.Pack, pack.Problems, error) {
-	if info, err := os.Stat(path); err != nil || info.Size() < largePack {
-		return pack.Load(path)
+	if info, err := os.Stat(path); err == nil && info.Size() >= largePack {
+		defer spareMemory()()
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(30))
-	p, problems, err := pack.Load(path)
-	debug.FreeOSMemory()
-	return p, problems, err
+	return pack.Load(path)
+}
+
+// stdinPack reads a pack from stdin; its assets are below the working
+// directory.
+func (a *app) stdinPack() (*pack.Pack, pack.Problems, error) {
+	src, err := io.ReadAll(io.LimitReader(a.p.In, pack.MaxBytes+1))
+	if err != nil {
+		return nil, nil, fmt.Errorf("read stdin: %w", err)
+	}
+	here, err := os.OpenRoot(a.path("."))
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the working directory: %w", err)
+	}
+	defer func() { _ = here.Close() }()
+	if len(src) >= largePack {
+		defer spareMemory()()
+	}
+	p, problems := pack.Parse("-", src, here.FS())
+	return p, problems, nil
+}
+
+// spareMemory has garbage collected early until the result is called.
+func spareMemory() (enough func()) {
+	before := debug.SetGCPercent(30)
+	return func() {
+		debug.SetGCPercent(before)
+		debug.FreeOSMemory()
+	}
 }
 
 func (a *app) storedPack(ctx context.Context, selector string) (*pack.Pack, error) {

@@ -27,8 +27,8 @@ func newPackValidate(a *app) *cobra.Command {
 		Use: "validate FILE|DIR|-...", Short: "Check pack files, offline: no store, no network, no Docker",
 		Long: `Check pack files and say everything that is wrong with them, with file, line,
 column and field. A directory stands for every pack below it, "-" for stdin.
-Nothing is opened but the packs and their assets: this is what a pre-commit hook
-calls.
+Nothing is opened but the packs, their assets and the scripts of their reference
+agents: this is what a pre-commit hook calls.
 
 A warning is about something that is valid and most likely not meant, or that
 this version does not run yet.
@@ -38,7 +38,7 @@ Exit status: 0 all are valid, 64 one is not, 66 a file does not exist.`,
   agentclash challenge-pack validate packs/ --strict
   agentclash challenge-pack validate packs/ --format sarif > packs.sarif`,
 		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 || slices.Contains(args, "") {
 				return usage("challenge-pack validate needs FILE, DIR or -").hint("%s --help", c.CommandPath())
 			}
 			return nil
@@ -110,12 +110,13 @@ type validatedFile struct {
 // validated checks what an argument stands for. A file that cannot be read is a
 // finding like any other: the rest is checked all the same.
 func (a *app) validated(arg string, strict bool) []validatedFile {
-	files, err := a.packFiles(arg)
+	below, err := a.packFiles(arg)
 	if err != nil {
 		return []validatedFile{unreadableFile(arg, err)}
 	}
-	found := make([]validatedFile, 0, len(files))
-	for _, file := range files {
+	a.sayOthers(below.others)
+	found := below.unreadable
+	for _, file := range below.files {
 		problems, err := a.validateFile(file)
 		if err != nil {
 			found = append(found, unreadableFile(file, err))
@@ -152,60 +153,77 @@ func unreadableFile(file string, err error) validatedFile {
 		Errors: view.List[view.Problem]{{Field: "bundle", Message: message, Rule: ruleRead}}}, status}
 }
 
+// walked is what was found below a directory.
+type walked struct {
+	files      []string
+	unreadable []validatedFile
+	others     []string // YAML files that are no packs
+}
+
 // packFiles is what an argument stands for: itself, or every pack below a
-// directory.
-func (a *app) packFiles(arg string) ([]string, error) {
+// directory, links to it followed.
+func (a *app) packFiles(arg string) (walked, error) {
 	if arg == "-" {
-		return []string{arg}, nil
+		return walked{files: []string{arg}}, nil
 	}
 	info, err := os.Stat(a.path(arg))
 	if err != nil || !info.IsDir() {
-		return []string{arg}, err
+		return walked{files: []string{arg}}, err
 	}
-	var files []string
-	others := 0
-	err = filepath.WalkDir(a.path(arg), func(path string, e fs.DirEntry, err error) error {
-		switch ext := filepath.Ext(path); {
-		case err != nil:
-			return err
-		case e.IsDir() && path != a.path(arg) && strings.HasPrefix(e.Name(), "."):
-			return fs.SkipDir
-		case e.IsDir() || ext != ".yaml" && ext != ".yml":
-			return nil
-		case !pack.Looks(path):
-			others++
-			return nil
-		}
-		rel, err := filepath.Rel(a.path(arg), path)
-		files = append(files, filepath.Join(arg, rel))
-		return err
-	})
+	root, err := filepath.EvalSymlinks(a.path(arg))
 	if err != nil {
-		return nil, err
+		return walked{}, err
 	}
-	if others > 0 {
-		a.say("! %s: %d YAML files are no packs and were passed over", arg, others)
+	var found walked
+	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		rel, relErr := filepath.Rel(root, path)
+		if relErr != nil {
+			return relErr
+		}
+		return found.visit(path, filepath.Join(arg, rel), e, err)
+	})
+	if err == nil && len(found.files)+len(found.unreadable) == 0 {
+		err = errors.New("it holds no pack")
 	}
-	if len(files) == 0 {
-		return nil, errors.New("it holds no pack")
+	return found, err
+}
+
+// visit takes in one entry of a directory: a directory that cannot be read does
+// not hide the others.
+func (w *walked) visit(path, shown string, e fs.DirEntry, err error) error {
+	ext := strings.ToLower(filepath.Ext(path))
+	switch {
+	case err != nil:
+		w.unreadable = append(w.unreadable, unreadableFile(shown, err))
+		if e != nil && e.IsDir() {
+			return fs.SkipDir
+		}
+	case e.IsDir() && shown != "." && strings.HasPrefix(e.Name(), ".") && e.Name() != "." && e.Name() != "..":
+		return fs.SkipDir
+	case e.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, ext):
+	case pack.Looks(path):
+		w.files = append(w.files, shown)
+	case ext != ".json" && !strings.HasSuffix(strings.TrimSuffix(path, filepath.Ext(path)), ".reference"):
+		w.others = append(w.others, shown)
 	}
-	return files, nil
+	return nil
+}
+
+// sayOthers names the files that were passed over, for somebody whose pack is
+// among them.
+func (a *app) sayOthers(others []string) {
+	const shown = 5
+	if len(others) == 0 {
+		return
+	}
+	more := ""
+	if n := len(others) - shown; n > 0 {
+		others, more = others[:shown], fmt.Sprintf(" and %d more", n)
+	}
+	a.say("! no packs, and passed over: %s%s", strings.Join(others, ", "), more)
 }
 
 func (a *app) validateFile(file string) (pack.Problems, error) {
-	if file != "-" {
-		_, problems, err := loadFile(a.path(file))
-		return problems, err
-	}
-	src, err := io.ReadAll(io.LimitReader(a.p.In, pack.MaxBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("read stdin: %w", err)
-	}
-	here, err := os.OpenRoot(a.path("."))
-	if err != nil {
-		return nil, fmt.Errorf("open the working directory: %w", err)
-	}
-	defer func() { _ = here.Close() }()
-	_, problems := pack.Parse("stdin", src, here.FS())
-	return problems, nil
+	_, problems, err := a.packFile(file)
+	return problems, err
 }

@@ -88,6 +88,9 @@ func readAsset(files fs.FS, name string, limit int64) (data []byte, message stri
 	return data, ""
 }
 
+// leadsOut is the message about a link that leaves the pack's directory.
+const leadsOut = "must stay inside the directory of the pack file; a link leads out of it"
+
 var errTooLarge = errors.New("too large")
 
 // readRegular reads at most limit bytes of a regular file: to open a pipe could
@@ -116,6 +119,10 @@ func unreadable(err error) string {
 		return "must be a regular file"
 	case errors.Is(err, errTooLarge):
 		return fmt.Sprintf("is too large: an asset may have %d MiB, all of a pack %d MiB", MaxAssetBytes>>20, MaxAssetsBytes>>20)
+	}
+	// An os.Root has no value to compare this error with.
+	if strings.HasSuffix(err.Error(), "path escapes from parent") {
+		return leadsOut
 	}
 	// The path in the error is the field's own value.
 	var pathErr *fs.PathError

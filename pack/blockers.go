@@ -32,9 +32,13 @@ func (p *Pack) Blockers() []Blocker {
 	return b.found
 }
 
-// MissingAssets are the blockers that are assets without bytes. Such a pack
-// cannot be published either.
-func (p *Pack) MissingAssets() []Blocker { return slices.Clone(p.missing) }
+// MissingAssets are the blockers that are local assets without bytes. Such a
+// pack cannot be published either.
+func (p *Pack) MissingAssets() []Blocker {
+	b := blockers{Pack: p}
+	b.assets()
+	return slices.DeleteFunc(b.found, func(b Blocker) bool { return strings.HasSuffix(b.Field, ".artifact_id") })
+}
 
 // blockers gathers what it finds in the order of the file's blocks.
 type blockers struct {

@@ -33,6 +33,7 @@ func checks() []check {
 		{"filesystem", "directories are kept to", checkRoots},
 		{"deployment-defaults", "deployment defaults have a default", checkDeploymentDefaults},
 		{"evaluation-spec", "the evaluation spec holds together", checkSpec},
+		{"references", "what is compared is in the cases", checkReferences},
 		{"test-commands", "test commands can be filled", checkTestCommands},
 		{"user-simulators", "conversations have a user", checkSimulators},
 		{"assets", "version assets are named", checkVersionAssets},

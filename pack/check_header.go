@@ -1,13 +1,18 @@
 package pack
 
 import (
+	"regexp"
 	"slices"
 
 	"github.com/agentclash/agentclash/pack/template"
 )
 
+var plainSlug = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
+
 func checkHeader(c *checker) {
-	c.require("pack.slug", c.Pack.Pack.Slug)
+	if slug := c.Pack.Pack.Slug; c.require("pack.slug", slug) && (!plainSlug.MatchString(slug) || len(slug) > maxQuoted) {
+		c.warn("pack.slug", "is hard to name in a command: use a-z, 0-9, -, _ and ., a letter or digit first")
+	}
 	c.require("pack.name", c.Pack.Pack.Name)
 	c.require("pack.family", c.Pack.Pack.Family)
 	c.positive("version.number", int64(c.Version.Number))

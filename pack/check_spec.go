@@ -186,6 +186,10 @@ func checkAssetFiles(c *checker) {
 			}
 			failed[clean] = message
 		}
+		if failed[clean] == leadsOut {
+			c.fail(a.field+".path", "%s", leadsOut)
+			continue
+		}
 		c.missing = append(c.missing, Blocker{a.field + ".path", failed[clean]})
 	}
 }

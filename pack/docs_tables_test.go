@@ -364,9 +364,11 @@ func limitTable() string {
 		{"nesting", fmt.Sprintf("%d levels", pack.MaxDepth)},
 		{"text that aliases and merge keys add", fmt.Sprintf("%d MiB", pack.MaxAliasBytes>>20)},
 		{"assets in a list", fmt.Sprint(pack.MaxAssets)},
+		{"lines, commas and colons in it", fmt.Sprintf("%d", pack.MaxMarks)},
+		{"the script of a reference agent", fmt.Sprintf("%d MiB", pack.MaxReferenceBytes>>20)},
 		{"one asset", fmt.Sprintf("%d MiB", pack.MaxAssetBytes>>20)},
 		{"all assets of a pack", fmt.Sprintf("%d MiB", pack.MaxAssetsBytes>>20)},
-		{"problems listed for a file", fmt.Sprint(pack.MaxProblems)},
+		{"errors listed for a file, and as many warnings", fmt.Sprint(pack.MaxProblems)},
 	} {
 		fmt.Fprintf(&b, "| %s | %s |\n", row[0], row[1])
 	}

@@ -63,7 +63,7 @@ func TestEdges(t *testing.T) {
 		{"number empty", "number: 1\n", "number:\n", []string{"version.number: greater than 0"}},
 		{"slug a number", "slug: edge", "slug: 12", nil},
 		{"slug a boolean", "slug: edge", "slug: true", nil},
-		{"slug with spaces", "slug: edge", "slug: \"a b / c\"", nil},
+		{"slug with spaces", "slug: edge", "slug: \"a b / c\"", []string{"~pack.slug: hard to name in a command"}},
 		{"slug blank", "slug: edge", "slug: \"  \"", []string{"pack.slug: is required"}},
 		{"slug null", "slug: edge", "slug: ~", []string{"pack.slug: is required"}},
 		{"key in capitals", "slug: edge", "Slug: edge", []string{"~pack.Slug: did you mean \"slug\"?", "pack.slug: is required"}},

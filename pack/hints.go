@@ -10,12 +10,12 @@ import (
 // unknownKey says what is known about a key that a struct does not have: where
 // it belongs, or what it may have meant.
 func (d *decoder) unknownKey(p pair, sp *spot, sh *shape) {
-	if d.rep.full {
+	strict := sp != nil && sp.strict
+	if strict && d.rep.full || !strict && d.rep.warned {
 		return // nothing more will be listed, so that hints are not worth their time
 	}
 	name := p.key.text
 	field := sp.child(p.key).path()
-	strict := sp != nil && sp.strict
 	if !strict && strings.HasPrefix(name, "x-") {
 		return // the usual place for anchors
 	}

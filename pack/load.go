@@ -19,6 +19,13 @@ import (
 // MaxBytes is how long a pack file may be.
 const MaxBytes = 16 << 20
 
+// MaxMarks bounds the values in a file, by what separates them: each takes a few
+// hundred bytes of memory while the file is read, however short it is.
+const MaxMarks = 2_000_000
+
+// MaxReferenceBytes is how long the script of a reference agent may be.
+const MaxReferenceBytes = 4 << 20
+
 // ErrNotFile is the error for a path that is a directory, a pipe or a device.
 var ErrNotFile = errors.New("not a file that can be read")
 
@@ -61,9 +68,13 @@ func parseBeside(name string, src []byte, dir fs.FS) (*Pack, Problems) {
 		return nil, problems
 	}
 	script := filepath.Base(ReferencePath(name))
-	text, err := readRegular(dir, script, MaxBytes+1)
-	if len(text) > MaxBytes {
-		err = errTooLarge
+	text, err := readRegular(dir, script, MaxReferenceBytes+1)
+	switch {
+	case err != nil:
+	case len(text) > MaxReferenceBytes:
+		err = fmt.Errorf("it is longer than %d MiB", MaxReferenceBytes>>20)
+	case blank(text):
+		err = errors.New("it is empty")
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -118,7 +129,7 @@ func readFile(name string) ([]byte, error) {
 	}
 	// opening a pipe that nobody writes to would wait for ever; a shell's own
 	// pipes (/dev/stdin, /dev/fd) have a writer
-	if !info.Mode().IsRegular() && !strings.HasPrefix(name, "/dev/") {
+	if !info.Mode().IsRegular() && !shellPipe.MatchString(filepath.Clean(name)) {
 		what := "is a pipe or a device"
 		if info.IsDir() {
 			what = "is a directory"
@@ -137,6 +148,10 @@ func readFile(name string) ([]byte, error) {
 func decodePack(src []byte, rep *report) *Pack {
 	if len(src) > MaxBytes {
 		rep.undecodable(position{1, 1}, bundleField, fmt.Sprintf("is longer than %d MiB", MaxBytes>>20))
+		return nil
+	}
+	if n := bytes.Count(src, []byte("\n")) + bytes.Count(src, []byte(",")) + bytes.Count(src, []byte(":")); n > MaxMarks {
+		rep.undecodable(position{1, 1}, bundleField, fmt.Sprintf("is too large: it has more than %d lines, commas and colons", MaxMarks))
 		return nil
 	}
 	if blank(src) {
@@ -158,8 +173,11 @@ func decodePack(src []byte, rep *report) *Pack {
 	return p
 }
 
-// packKey is a key at the top level that only packs have, in either style.
-var packKey = regexp.MustCompile(`(?m)^(?:\xef\xbb\xbf)?(?:---\s*)?(?:\{\s*)?["']?(?:challenges|input_sets)["']?\s*:`)
+// shellPipe is how a shell names a pipe that it has opened itself.
+var shellPipe = regexp.MustCompile(`^/dev/(?:stdin|fd/\d+)$|^/proc/[^/]+/fd/\d+$`)
+
+// packKey is a key that only packs have, in any style of writing YAML.
+var packKey = regexp.MustCompile(`(?:^|[\s{,"'])(?:challenges|input_sets)["']?\s*:`)
 
 // Looks says whether a file looks like a pack, however broken: for telling the
 // packs in a directory from the other YAML files there. A file that cannot be

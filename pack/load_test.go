@@ -210,3 +210,60 @@ func TestProblemsHoldNoTerminalCommands(t *testing.T) {
 		t.Errorf("got %q", text)
 	}
 }
+
+// A flood of warnings neither makes a pack invalid nor hides what does.
+func TestWarningsLeaveRoomForErrors(t *testing.T) {
+	t.Parallel()
+	var flood strings.Builder
+	for i := range 600 {
+		fmt.Fprintf(&flood, "unknown%d: 1\n", i)
+	}
+	p, problems := pack.Parse("p.yaml", []byte(edgeBase+flood.String()), nil)
+	if p == nil || problems.Err() != nil || len(problems) != 501 {
+		t.Errorf("got a pack: %v, with %d problems, want 500 warnings and one that says so", p != nil, len(problems))
+	}
+	bad := strings.Replace(edgeBase, "type: exact_match", "type: nope", 1)
+	_, problems = pack.Parse("p.yaml", []byte(bad+flood.String()), nil)
+	checkProblems(t, problems.Errors(), []string{"version.evaluation_spec.validators[0].type: unknown validator type"})
+}
+
+// What takes memory is the number of values, so that it is bounded by itself.
+func TestValuesAreBounded(t *testing.T) {
+	t.Parallel()
+	for name, src := range map[string]string{
+		"a flow list":       "x: [" + strings.Repeat("1,", pack.MaxMarks) + "1]",
+		"a list of lines":   strings.Repeat("- 1\n", pack.MaxMarks+1),
+		"a mapping, nested": strings.Repeat("{a: {b: 1}}\n", pack.MaxMarks/3+1),
+	} {
+		_, problems := pack.Parse("p.yaml", []byte(src), nil)
+		if len(problems) != 1 {
+			t.Fatalf("%s: got %d problems", name, len(problems))
+		}
+		checkProblems(t, problems, []string{"bundle: is too large: it has more than"})
+	}
+}
+
+func TestLooksLikeAPack(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"challenges:\n": true, "  input_sets: []": true, `{"challenges":[]}`: true, "{pack: {}, 'input_sets' : []}": true,
+		"services: {}": false, "my_challenges: 1": false, "# challenges\n": false, "default: [{text: x}]": false,
+	} {
+		file := filepath.Join(t.TempDir(), "f.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := pack.Looks(file); got != want {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}
+
+// A path that no file can have is a missing file: the pack is not published.
+func TestMissingAssets(t *testing.T) {
+	t.Parallel()
+	p, _ := pack.Parse("p.yaml", []byte(withAssets(".", "gone.txt")), fstest.MapFS{})
+	if p == nil || len(p.MissingAssets()) != 2 {
+		t.Errorf("got %v, want both missing", p)
+	}
+}

@@ -76,8 +76,8 @@ func (ps Problems) filter(warning bool) Problems {
 	return kept
 }
 
-// maxProblems bounds what is said about one file. The note that says so is an
-// error, so that a flood of warnings cannot hide an invalid pack.
+// maxProblems bounds what is said about one file: so many errors, so many
+// warnings, that neither can hide the other.
 const maxProblems = 500
 
 // maxField bounds the path of a field that somebody nested absurdly deep.
@@ -90,7 +90,10 @@ type report struct {
 	root     *node  // nil while nothing could be read
 	rule     string // of what is being looked at
 	problems Problems
-	full     bool
+	errors   int
+	warnings int
+	full     bool // no more errors are listed
+	warned   bool // no more warnings are
 	// broken holds the fields that could not be decoded: their values are
 	// not known, so that no check may speak about them.
 	broken map[string]bool
@@ -105,12 +108,16 @@ func newReport(file string) *report {
 
 // add appends a problem at a place in the file.
 func (r *report) add(at position, p Problem) {
-	if r.full {
+	kind, count, full := "errors", &r.errors, &r.full
+	if p.Warning {
+		kind, count, full = "warnings", &r.warnings, &r.warned
+	}
+	if *full {
 		return
 	}
-	if len(r.problems) == maxProblems {
-		r.full = true
-		p = Problem{Field: bundleField, Message: fmt.Sprintf("more than %d problems; the rest are not listed", maxProblems)}
+	if *count++; *count > maxProblems {
+		*full = true
+		p = Problem{Field: bundleField, Message: fmt.Sprintf("more than %d %s; the rest are not listed", maxProblems, kind), Warning: p.Warning}
 		at = position{1, 1}
 	}
 	if r.lines > 0 && at.line > r.lines {
@@ -156,7 +163,7 @@ func (r *report) incomplete(list string) bool { return r.holed[list] || r.isBrok
 // check adds what a check found, placed at the field or its nearest existing
 // ancestor, unless the field could not be decoded in the first place.
 func (r *report) check(p Problem) {
-	if r.full || r.isBroken(p.Field) {
+	if r.full && !p.Warning || r.warned && p.Warning || r.isBroken(p.Field) {
 		return
 	}
 	r.add(r.root.locate(p.Field), p)

@@ -147,8 +147,37 @@ func parseTree(src []byte, rep *report) (root *node, ok bool) {
 		rep.undecodable(brokenLine(src, err), bundleField, "is not valid YAML: "+clip(syntaxLine.ReplaceAllString(err.Error(), "")))
 		return nil, false
 	}
+	if at := secondDocument(src); at > 0 {
+		rep.add(position{at, 1}, Problem{Field: bundleField, Message: "is where a second document begins, which is not read: a file holds one pack", Warning: true})
+	}
 	b := builder{rep: rep, anchors: map[*yaml.Node]*node{}, open: map[*yaml.Node]bool{}}
 	return b.build(doc, nil), true
+}
+
+// documentMark is a line that begins a document.
+var documentMark = regexp.MustCompile(`(?m)^---(?:\s|$)`)
+
+// secondDocument is the line at which a second document with something in it
+// begins, 0 for none.
+func secondDocument(src []byte) int {
+	marks := documentMark.FindAllIndex(src, 3)
+	for _, m := range marks {
+		if before := src[:m[0]]; !onlyComments(before) && !onlyComments(src[m[1]:]) {
+			return 1 + bytes.Count(before, []byte("\n"))
+		}
+	}
+	return 0
+}
+
+// onlyComments says whether there is nothing but comments, directives and marks.
+func onlyComments(src []byte) bool {
+	for line := range bytes.Lines(src) {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && line[0] != '#' && line[0] != '%' && !bytes.HasPrefix(line, []byte("---")) && !bytes.Equal(line, []byte("...")) {
+			return false
+		}
+	}
+	return true
 }
 
 // syntaxLine is how the YAML library begins an error. Its line is that of the

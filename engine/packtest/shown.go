@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -30,7 +31,46 @@ func (p place) gives(text string) bool {
 	if text == "" {
 		return false
 	}
-	return p.is(text) || len(text) >= minTelling && bytes.Contains(p.text, []byte(text))
+	return p.is(text) || len(text) >= minTelling && (bytes.Contains(p.text, []byte(text)) || p.holds(text))
+}
+
+// holds says whether a JSON document that stands here has, anywhere in it, the
+// value that an expected JSON object or list is, however either is spaced and
+// whatever the order of keys.
+func (p place) holds(text string) bool {
+	if text[0] != '{' && text[0] != '[' || len(p.text) > maxDocument {
+		return false
+	}
+	var want, doc any
+	if json.Unmarshal([]byte(text), &want) != nil {
+		return false
+	}
+	for line := range bytes.Lines(p.text) { // of several values each is on its own line
+		if json.Unmarshal(line, &doc) == nil && within(doc, want) {
+			return true
+		}
+	}
+	return json.Unmarshal(p.text, &doc) == nil && within(doc, want)
+}
+
+// maxDocument bounds the documents that are looked into, in bytes.
+const maxDocument = 1 << 20
+
+func within(doc, want any) bool {
+	if reflect.DeepEqual(doc, want) {
+		return true
+	}
+	switch doc := doc.(type) {
+	case map[string]any:
+		for _, v := range doc {
+			if within(v, want) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(doc, func(v any) bool { return within(v, want) })
+	}
+	return false
 }
 
 // is says whether this is the text and nothing else.
