@@ -151,6 +151,8 @@ func TestReadable(t *testing.T) {
 			packtest.CodeReadable, warned, hot(parts{}, "payload: {word: hot, workspace_files: [{path: a.txt, content: rather short then or not}]}", "rather short then")},
 		{"in a variable that a shell shows", env("true"), packtest.CodeReadable, warned, env("false")},
 		{"in a file that the case is given", asset(", artifacts: [{key: answer}]"), packtest.CodeReadable, warned, asset("")},
+		{"the same JSON value in a file, spaced and ordered otherwise", hot(parts{}, `payload: {word: hot, workspace_files: [{path: x.json, content: "{\"n\": 1,\n \"deep\": [ {\"total\": 35.0, \"count\": 2} ]}"}]}`, "{count: 2, total: 35}"),
+			packtest.CodeReadable, warned, hot(parts{}, `payload: {word: hot, workspace_files: [{path: x.json, content: "{\"count\": 2, \"total\": 36}"}]}`, "{count: 2, total: 35}")},
 		{"among all answers, by case", keyed("hot: " + word + ", tall: rather short"), packtest.CodeReadable, warned, keyed("hot and tall")},
 	})
 	e := hot(parts{version: "tool_policy: {allowed_tool_kinds: [data]}"}, `payload: {word: hot, workspace_files: [{path: a.txt, content: cold}]}`, "cold")
