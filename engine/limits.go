@@ -61,12 +61,12 @@ type spending struct {
 	usd    float64
 }
 
-func (s *spending) add(pricing scoring.Pricing, providerKey string, r provider.Response) {
+func (s *spending) add(prices *scoring.Scorer, providerKey string, r provider.Response) {
 	if r.Usage == nil {
 		return
 	}
 	s.tokens += r.Usage.Total
-	usd, _ := pricing.Cost(providerKey, r.Model, r.Usage.Input, r.Usage.Output)
+	usd, _ := prices.Cost(providerKey, r.Model, r.Usage.Input, r.Usage.Output)
 	s.usd += usd
 }
 

@@ -209,7 +209,7 @@ func (a *attempt) answered(r provider.Response) {
 		a.firstPiece = nil
 	}
 	a.log.clock.pass(r.Elapsed)
-	a.spent.add(a.run.plan.spec.Pricing, a.deployment.Provider, r)
+	a.spent.add(a.run.plan.scorer, a.deployment.Provider, r)
 	calls := r.ToolCalls
 	if calls == nil {
 		calls = []provider.ToolCall{}

@@ -70,6 +70,7 @@ func NewPlan(req PlanRequest) (*Plan, error) {
 	if err := p.agents(req); err != nil {
 		return nil, err
 	}
+	p.Prices = listPrices(req.Deployments)
 	for _, c := range cases {
 		digest, err := req.Pack.CaseDigest(set.Key, c.Key())
 		if err != nil {
@@ -135,6 +136,20 @@ func (p *Plan) agents(req PlanRequest) error {
 	return nil
 }
 
+// listPrices are those of the providers that the deployments use. A provider
+// that one of them reaches at an address of its own has none: what is asked
+// there, nobody has listed.
+func listPrices(deployments []Deployment) scoring.ListPrices {
+	var providers []string
+	for _, d := range deployments {
+		elsewhere := func(other Deployment) bool { return other.Provider == d.Provider && other.BaseURL != "" }
+		if !slices.ContainsFunc(deployments, elsewhere) {
+			providers = append(providers, d.Provider)
+		}
+	}
+	return scoring.CurrentPrices().Of(providers...)
+}
+
 // bind gives the plan its pack, after NewPlan and after reading a plan back.
 func (p *Plan) bind(src *pack.Pack) error {
 	set, err := src.InputSet(p.InputSet)
@@ -147,7 +162,7 @@ func (p *Plan) bind(src *pack.Pack) error {
 	if len(problems) > 0 {
 		return fmt.Errorf("evaluation_spec.%s: %s", problems[0].Field, problems[0].Message)
 	}
-	p.scorer = scorer
+	p.scorer = scorer.WithPrices(p.Prices)
 	p.cases = make(map[string]pack.Case, len(set.Cases))
 	for _, c := range set.Cases {
 		p.cases[c.Key()] = c
@@ -193,7 +208,7 @@ func (p *Plan) checkOptions() error {
 	return errors.Join(errs...)
 }
 
-// checkPrices refuses a cost cap that could not be kept: without a price row
+// checkPrices refuses a cost cap that could not be kept: without a price
 // nobody knows what a call costs.
 func (p *Plan) checkPrices() error {
 	if p.spec.RuntimeLimits.MaxCostUSD == nil {
@@ -201,7 +216,7 @@ func (p *Plan) checkPrices() error {
 	}
 	var errs []error
 	for _, a := range p.Agents {
-		if _, ok := p.spec.Pricing.Cost(a.Deployment.Provider, a.Deployment.Model, 1, 1); !ok {
+		if _, ok := p.scorer.Cost(a.Deployment.Provider, a.Deployment.Model, 1, 1); !ok {
 			errs = append(errs, fmt.Errorf("runtime_limits.max_cost_usd cannot be kept for %q: add a row for provider_key %q, provider_model_id %q to evaluation_spec.pricing.models",
 				a.Label, a.Deployment.Provider, a.Deployment.Model))
 		}
@@ -235,10 +250,10 @@ func (p *Plan) Ceiling(lane int) (usd float64, why string) {
 	if tokens == nil {
 		return 0, "the pack sets neither runtime_limits.max_cost_usd nor max_total_tokens"
 	}
-	in, ok := p.spec.Pricing.Cost(d.Provider, d.Model, *tokens, 0)
-	out, _ := p.spec.Pricing.Cost(d.Provider, d.Model, 0, *tokens)
+	in, ok := p.scorer.Cost(d.Provider, d.Model, *tokens, 0)
+	out, _ := p.scorer.Cost(d.Provider, d.Model, 0, *tokens)
 	if !ok {
-		return 0, fmt.Sprintf("the pack has no price for %s/%s", d.Provider, d.Model)
+		return 0, fmt.Sprintf("no price is known for %s/%s", d.Provider, d.Model)
 	}
 	return max(in, out) * attempts, ""
 }

@@ -25,6 +25,9 @@ type Plan struct {
 	Agents     []RunAgent          `json:"agents"`
 	Cases      []CaseRef           `json:"cases"`
 	Options    Options             `json:"options"`
+	// Prices are the list prices of the day the run was planned, for models
+	// that the pack does not price; costs are worked out again by these.
+	Prices scoring.ListPrices `json:"prices,omitzero"`
 	// Trials are in execution order. A resumed plan holds only what is
 	// unfinished.
 	Trials []Trial `json:"-"`

@@ -128,7 +128,8 @@ func compact(v any) json.RawMessage {
 const maxEvidenceText = 1 << 20
 
 // ScoringCase is the case as scoring reads it, with the assets that references
-// may name. An asset's text is filled in when it is UTF-8 of at most 1 MiB.
+// may name. An asset's text is filled in when it is UTF-8 of at most 1 MiB, and
+// else why it is not.
 func (p *Pack) ScoringCase(c Case) scoring.Case {
 	s := scoring.Case{
 		Key:          c.Key(),
@@ -183,8 +184,13 @@ func (c Case) referredKeys() []string {
 func (p *Pack) evidence(a Asset) scoring.AssetEvidence {
 	e := scoring.AssetEvidence{Key: a.Key, Kind: a.Kind, Path: a.Path, MediaType: a.MediaType}
 	name, _ := assetPath(a.Path)
-	data, ok := p.assets[name]
-	if ok && len(data) <= maxEvidenceText && utf8.Valid(data) {
+	switch data, ok := p.assets[name]; {
+	case !ok:
+	case len(data) > maxEvidenceText:
+		e.Unread = fmt.Sprintf("it has %d bytes, more than %d", len(data), maxEvidenceText)
+	case !utf8.Valid(data):
+		e.Unread = "it is not UTF-8"
+	default:
 		e.Text = new(string(data))
 	}
 	return e

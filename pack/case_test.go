@@ -106,7 +106,7 @@ func TestScoringCase(t *testing.T) {
 		Artifacts: map[string]scoring.AssetEvidence{
 			"data": {Key: "data", Kind: "table", Path: "files/data.csv", MediaType: "text/csv", Text: new("a,b\n1,2\n")},
 			"gold": {Key: "gold", Path: "./files/gold.txt", Text: new("the gold\n")},
-			"own":  {Key: "own", Kind: "blob", Path: "files/own.bin"}, // not text
+			"own":  {Key: "own", Kind: "blob", Path: "files/own.bin", Unread: "it is not UTF-8"},
 		},
 	}
 	if diff := cmp.Diff(want, p.ScoringCase(set.Cases[0])); diff != "" {

@@ -51,6 +51,7 @@ type slim struct {
 	sound   bool // its scorecard is valid
 	usage   Usage
 	cost    *float64
+	prices  string
 	latency *int64
 	overall *float64
 	dims    []portion
@@ -104,7 +105,7 @@ func (a *Aggregator) spend(cost *float64) {
 }
 
 func (a *Aggregator) slim(t Trial) slim {
-	s := slim{attempt: t.Attempt, outcome: t.Outcome, usage: t.Usage, cost: t.CostUSD, latency: t.LatencyMS}
+	s := slim{attempt: t.Attempt, outcome: t.Outcome, usage: t.Usage, cost: t.CostUSD, prices: t.PriceSource, latency: t.LatencyMS}
 	if t.Outcome == OutcomeInvalid {
 		return s
 	}
@@ -232,7 +233,7 @@ func (a *Aggregator) means(valid []slim) []AggregateDimension {
 // an unknown part is unknown.
 func sums(out *AgentScorecard, valid []slim) {
 	var overall, latency mean
-	cost, priced := 0.0, len(valid) > 0
+	cost, priced, prices := 0.0, len(valid) > 0, ""
 	for _, s := range valid {
 		out.Usage.InputTokens += s.usage.InputTokens
 		out.Usage.OutputTokens += s.usage.OutputTokens
@@ -241,6 +242,7 @@ func sums(out *AgentScorecard, valid []slim) {
 			priced = false
 		} else {
 			cost += *s.cost
+			prices = mixed(prices, s.prices)
 		}
 		if s.overall != nil {
 			overall.add(*s.overall)
@@ -250,7 +252,7 @@ func sums(out *AgentScorecard, valid []slim) {
 		}
 	}
 	if priced {
-		out.CostUSD = &cost
+		out.CostUSD, out.PriceSource = &cost, prices
 	}
 	out.OverallScore, out.LatencyMS = overall.value(), latency.value()
 }

@@ -1,9 +1,13 @@
 package scoring
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // The modes of file_content_match.
@@ -40,6 +44,9 @@ func fileContentMatch(s settings) matcher {
 		return func(actual string) finding { return compareContent(mode, fold(actual), want) }, nil
 	}
 }
+
+// excludesContent: what not_contains looks for may stand where nobody looked.
+func excludesContent(s settings) bool { return s.text("match_mode") == modeNotContains }
 
 var whiteSpace = regexp.MustCompile(`\s+`)
 
@@ -90,15 +97,7 @@ func fileExists(s settings) inspector {
 			none := t.file(v.target)
 			return finding{state: Unavailable, cause: none.cause, reason: none.reason}
 		}
-		reason := path + " does not exist"
-		if exists {
-			reason = path + " exists"
-		}
-		f := judged(exists == must, reason).with(existsEvidence{FileExists, clip(path), exists, must})
-		if must && !exists {
-			f.lack = fmt.Sprintf("the file %s", quoted(path))
-		}
-		return f
+		return existence(path, exists, must).with(existsEvidence{FileExists, clip(path), exists, must})
 	}
 }
 
@@ -134,10 +133,20 @@ func checkFileSchema(s settings, p *problems, field string) {
 	}
 }
 
-func directoryConfig() []ConfigKey {
-	return []ConfigKey{
-		{Name: "required_files", Type: KeyStrings, Doc: "paths that must be there, absolute or relative to the listed directory"},
-		{Name: "forbidden_files", Type: KeyStrings, Doc: "paths that must not be there"},
-		{Name: "required_directories", Type: KeyStrings, Doc: "directories that must be there"},
+// fileSchemaMatch holds a file against the schema in the config, which is
+// compiled when it is first used.
+func fileSchemaMatch(s settings) matcher {
+	compile := sync.OnceValues(func() (*jsonschema.Schema, error) {
+		if !s.has("schema") {
+			return nil, errors.New("there is no schema to hold the file against: give config.schema")
+		}
+		return compileSchema(string(s.raw("schema")))
+	})
+	return func(string) (comparison, error) {
+		schema, err := compile()
+		if err != nil {
+			return nil, err
+		}
+		return func(actual string) finding { return validate(schema, actual) }, nil
 	}
 }

@@ -45,10 +45,18 @@ type settings struct {
 	given  map[string]bool
 }
 
-func (s settings) text(key string) string           { v, _ := s.values[key].(string); return v }
-func (s settings) flag(key string) bool             { v, _ := s.values[key].(bool); return v }
-func (s settings) list(key string) []string         { v, _ := s.values[key].([]string); return v }
-func (s settings) raw(key string) json.RawMessage   { v, _ := s.values[key].(json.RawMessage); return v }
+func (s settings) text(key string) string         { v, _ := s.values[key].(string); return v }
+func (s settings) flag(key string) bool           { v, _ := s.values[key].(bool); return v }
+func (s settings) list(key string) []string       { v, _ := s.values[key].([]string); return v }
+func (s settings) raw(key string) json.RawMessage { v, _ := s.values[key].(json.RawMessage); return v }
+
+// string is the text in a key that may hold anything, "" for another value.
+func (s settings) string(key string) string {
+	var v string
+	_ = json.Unmarshal(s.raw(key), &v) // the config's own check wants a text
+	return v
+}
+
 func (s settings) integer(key string) (int64, bool) { v, ok := s.values[key].(int64); return v, ok }
 func (s settings) number(key string) (float64, bool) {
 	v, ok := s.values[key].(float64)

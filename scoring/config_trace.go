@@ -9,6 +9,12 @@ import (
 // nothingAsserted is said of a tool_call_assertion that asserts nothing.
 const nothingAsserted = "say what must be true of the tool calls: tool_name, must_call, count, min_count, max_count, arguments_contain or ordered_tools"
 
+// The ways in which ordered_tools compares.
+const (
+	orderSubsequence = "subsequence"
+	orderExact       = "exact"
+)
+
 func callsConfig() []ConfigKey {
 	return []ConfigKey{
 		{Name: "tool_name", Type: KeyString, Doc: "only calls of this tool count; any tool when absent"},
@@ -18,7 +24,7 @@ func callsConfig() []ConfigKey {
 		{Name: "max_count", Type: KeyInteger, Min: new(0.0), Doc: "at most so many calls"},
 		{Name: "arguments_contain", Type: KeyObject, Doc: "only calls whose arguments contain this count"},
 		{Name: "ordered_tools", Type: KeyStrings, Doc: "the names of the tools called, in this order"},
-		{Name: "order_mode", Type: KeyString, Enum: []string{"subsequence", "exact"}, Default: "subsequence",
+		{Name: "order_mode", Type: KeyString, Enum: []string{orderSubsequence, orderExact}, Default: orderSubsequence,
 			Doc: "whether other calls may stand between those of ordered_tools"},
 	}
 }

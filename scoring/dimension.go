@@ -1,6 +1,7 @@
 package scoring
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -32,12 +33,19 @@ func (d *dimension) lack(state State, c cause, reason string) scored {
 	}}
 }
 
+// by names the event that explains the score.
+func (s scored) by(at *Source) scored {
+	s.Event = at
+	return s
+}
+
 // reading is all that a dimension's score can rest on.
 type reading struct {
 	t       *trial
 	s       *Scorer
 	results []result
 	metrics []measured
+	signals []observed
 }
 
 // dimensionSource is a row of the table of sources; one without rate is one
@@ -57,7 +65,7 @@ func sources() []dimensionSource {
 		{name: SourceReliability, rate: (*dimension).reliability},
 		{name: SourceLatency, rate: (*dimension).latency, raw: true},
 		{name: SourceCost, rate: (*dimension).cost, raw: true},
-		{name: SourceBehavioral},
+		{name: SourceBehavioral, rate: (*dimension).behavioral},
 		{name: SourceJudge},
 		{name: SourceHumanPreference},
 	}
@@ -104,36 +112,38 @@ func (d *dimension) validators(from *reading) scored {
 		}
 	}
 	if first == nil {
-		return d.give(sum / float64(len(d.scope)))
+		at := weakest(d.scope, func(i int) *float64 { return from.results[i].NormalizedScore })
+		return d.give(sum / float64(len(d.scope))).by(from.results[d.scope[at]].Source)
 	}
 	out := d.lack(first.State, first.cause, clipTo(fmt.Sprintf("validator %s: %s", quoted(first.Key), first.Reason), maxReason))
 	out.AgentFault = agent
-	return out
+	return out.by(first.Source)
 }
 
 func (d *dimension) fromMetric(from *reading) scored {
 	m := &from.metrics[d.metric]
 	switch {
 	case m.State != Available:
-		return d.lack(m.State, m.cause, clipTo(fmt.Sprintf("metric %s: %s", quoted(m.Key), m.Reason), maxReason))
+		return d.lack(m.State, m.cause, clipTo(fmt.Sprintf("metric %s: %s", quoted(m.Key), m.Reason), maxReason)).by(m.Source)
 	case m.numeric == nil:
 		return d.lack(Unavailable, causePack, fmt.Sprintf("metric %s is not a number", quoted(m.Key)))
 	case d.BetterDirection == Higher:
-		return d.give(higherIsBetter(*m.numeric, *d.Normalization.Target, *d.Normalization.Max))
+		return d.give(higherIsBetter(*m.numeric, *d.Normalization.Target, *d.Normalization.Max)).by(m.Source)
 	}
-	return d.give(lowerIsBetter(*m.numeric, *d.Normalization.Target, *d.Normalization.Max))
+	return d.give(lowerIsBetter(*m.numeric, *d.Normalization.Target, *d.Normalization.Max)).by(m.Source)
 }
 
-// reliability is 1 for a trial that reached its end without a failure.
+// reliability is 1 for a trial that reached its end without a failure. No
+// metric has to be declared for it.
 func (d *dimension) reliability(from *reading) scored {
 	ev := &from.t.ev
 	if ev.Completed == nil {
 		return d.lack(Unavailable, causeNone, "the trial has no end")
 	}
 	if *ev.Completed && ev.FailureCount == 0 {
-		return d.give(1)
+		return d.give(1).by(from.t.at(AtEnd))
 	}
-	return d.give(0)
+	return d.give(0).by(cmp.Or(from.t.at(AtFailure), from.t.at(AtEnd)))
 }
 
 func (d *dimension) latency(from *reading) scored { return d.lower(from.t.latency(from.s, nil)) }
@@ -144,7 +154,7 @@ func (d *dimension) lower(v value) scored {
 	if v.state != Available {
 		return d.lack(v.state, v.cause, v.reason)
 	}
-	return d.give(lowerIsBetter(v.number, *d.Normalization.Target, *d.Normalization.Max))
+	return d.give(lowerIsBetter(v.number, *d.Normalization.Target, *d.Normalization.Max)).by(v.at)
 }
 
 // lowerIsBetter maps a number onto 0..1: 1 up to target, 0 from worst on.

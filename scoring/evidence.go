@@ -29,10 +29,15 @@ type Evidence struct {
 	// Models holds usage by provider and model, sorted by both.
 	Models []ModelUsage
 
+	// ToolCalls is the trace, by sequence and by nothing else.
 	ToolCalls     []ToolCall
 	ToolCallCount *int
 	// FailureCount adds up failed runs, tool calls and sandbox commands.
 	FailureCount int
+	// Steps are the steps that began and ended, in the order they ended.
+	Steps []StepTime
+	// Turns is the conversation of a trial that has one, by index.
+	Turns []Turn
 
 	// Files and Directories are captures by post_execution_check key. A key
 	// that is absent was never captured.
@@ -41,16 +46,45 @@ type Evidence struct {
 	// CodeRuns are code_execution results by validator key.
 	CodeRuns map[string]CodeRun
 
-	// Sources point at the event that best explains a piece of evidence:
-	// "final_output", "file:<key>", "code:<validator key>".
+	// Sources point at the event that best explains a piece of evidence, under
+	// the names of the At constants, [AtFile] and [AtCode].
 	Sources map[string]Source
 }
 
+// The names under which Evidence.Sources has an event.
+const (
+	AtFinalOutput = "final_output"
+	AtStart       = "start"
+	AtEnd         = "end"
+	AtFirstOutput = "first_output"
+	AtModelCall   = "model_call"      // the last answered one
+	AtUsage       = "usage"           // what the token counts were read from
+	AtToolCount   = "tool_call_count" // what counted the tool calls, when an event did
+	AtFailure     = "failure"         // the first one
+	AtStandings   = "standings"       // the last injected ones
+)
+
+// AtFile is the name of a capture's event.
+func AtFile(key string) string { return "file:" + key }
+
+// AtCode is the name of the event of a validator's test command.
+func AtCode(validatorKey string) string { return "code:" + validatorKey }
+
+// The kinds of a source.
+const (
+	KindFinalOutput = "final_output"
+	KindModelCall   = "model_call"
+	KindToolCall    = "tool_call" // captures and test commands included
+	KindRunEvent    = "run_event"
+)
+
 // Source is a pointer into a trial's event log.
 type Source struct {
-	Kind      string `json:"kind"` // final_output, model_call, tool_call, run_event
+	Kind      string `json:"kind"` // one of the Kind constants
 	Sequence  int64  `json:"sequence"`
 	EventType string `json:"event_type"`
+	// FieldPath is the member of the payload that was read; of a capture, a
+	// conversation and a trace it is the reference to it.
 	FieldPath string `json:"field_path,omitempty"`
 }
 
@@ -81,6 +115,8 @@ type AssetEvidence struct {
 	Path      string  `json:"path"`
 	MediaType string  `json:"media_type,omitempty"`
 	Text      *string `json:"text,omitempty"`
+	// Unread is why an asset that is there has no Text.
+	Unread string `json:"unread,omitempty"`
 }
 
 // ModelUsage is what one model was asked for in a trial.
@@ -96,11 +132,34 @@ type ModelUsage struct {
 // ToolCall is one executed or refused tool call, in order.
 type ToolCall struct {
 	Sequence      int64
+	EventType     string
 	Name          string
 	Arguments     string // compact JSON, keys sorted
 	Failed        bool
 	FailureOrigin string
-	Error         string
+	Error         string // cut to a few KiB
+}
+
+// StepTime is how long one step of the agent took.
+type StepTime struct {
+	Index       int64     `json:"step_index"`
+	DurationMS  int64     `json:"duration_ms"`
+	StartedAt   time.Time `json:"started_at"`
+	CompletedAt time.Time `json:"completed_at"`
+}
+
+// Turn is one turn of a conversation: what the user said and what the agent
+// answered, either of which may be missing.
+type Turn struct {
+	Index     int64
+	PhaseID   string
+	Actor     string // scripted, llm or human
+	User      string
+	Assistant string
+	// Mismatched says that the answer was not what the turn expected.
+	Mismatched bool
+	// Source is the last event of the turn.
+	Source Source
 }
 
 // CapturedFile is the result of a file_capture check. Its JSON is the payload

@@ -11,6 +11,8 @@ type finding struct {
 	lack     string
 	expected *string
 	actual   *string
+	// at is the event to look at; nil is the one that the target names.
+	at *Source
 }
 
 // matcher prepares the comparison with an expected text; its error says why

@@ -1,6 +1,9 @@
 package scoring_test
 
 import (
+	"encoding/json"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/agentclash/agentclash/scoring"
@@ -67,6 +70,11 @@ func allSources() scoring.Spec {
 		{Key: "reliability"},
 		{Key: "latency", Normalization: limits},
 		{Key: "cost", Normalization: &scoring.Normalization{Target: new(0.001), Max: new(1.0)}},
+		{Key: "behavioral"},
+	}}
+	spec.Behavioral = &scoring.Behavioral{Signals: []scoring.Signal{
+		{Key: "recovery_behavior", Weight: 1}, {Key: "exploration_efficiency", Weight: 2, Gate: true, PassThreshold: new(0.25)},
+		{Key: "error_cascade", Weight: 1}, {Key: "scope_adherence", Weight: 1},
 	}}
 	return spec
 }
@@ -81,4 +89,61 @@ func values(c scoring.Scorecard) map[string]any {
 		}
 	}
 	return out
+}
+
+// calls reads a trace the way the vectors write it: calls with a semicolon
+// between them, each a tool, its arguments as JSON, and "failed" with who or
+// what refused it.
+func calls(t *testing.T, trace string) []scoring.ToolCall {
+	t.Helper()
+	if trace == "(none)" {
+		return nil
+	}
+	var out []scoring.ToolCall
+	for i, text := range strings.Split(trace, ";") {
+		c := scoring.ToolCall{Sequence: int64(10 + i), EventType: "tool.call.completed", Arguments: "{}"}
+		text, why, failed := strings.Cut(strings.TrimSpace(text), " failed")
+		if failed {
+			c.Failed, c.EventType = true, "tool.call.failed"
+			if origin, ok := strings.CutPrefix(why, " by "); ok {
+				c.FailureOrigin = origin
+			}
+			c.Error = strings.TrimPrefix(why, ": ")
+		}
+		name, arguments, _ := strings.Cut(text, " ")
+		c.Name = name
+		if arguments != "" {
+			var v any
+			if err := json.Unmarshal([]byte(arguments), &v); err != nil {
+				t.Fatalf("the trace %q: %v", trace, err)
+			}
+			raw, err := json.Marshal(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Arguments = string(raw)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// provideListing captures a directory: entries with a comma between them, a
+// slash at the end of those that are directories.
+func provideListing(ev *scoring.Evidence, list string, truncated bool) {
+	d := scoring.CapturedDirectory{Key: "d", Path: "/workspace/project/", Exists: list != "(none)", Truncated: truncated}
+	switch list {
+	case "(never captured)":
+		return
+	case "(a file)":
+		ev.Files["d"] = scoring.CapturedFile{Key: "d", Path: d.Path, Exists: true}
+		return
+	case "(empty)", "(none)":
+	default:
+		for _, path := range strings.Split(list, ",") {
+			path, dir := strings.CutSuffix(strings.TrimSpace(path), "/")
+			d.Entries = append(d.Entries, scoring.DirectoryEntry{Path: path, IsDir: dir})
+		}
+	}
+	ev.Directories["d"] = d
 }

@@ -66,9 +66,9 @@ func (s *Scorer) Measure(t *Trial, ev Evidence) {
 	e := &trial{ev: ev}
 	t.FinalOutput = ev.FinalOutput
 	t.Usage = Usage{InputTokens: known(ev.InputTokens), OutputTokens: known(ev.OutputTokens), TotalTokens: known(ev.TotalTokens)}
-	t.CostUSD = nil
-	if usd, unknown := e.cost(s.spec.Pricing); unknown == "" {
-		t.CostUSD = &usd
+	t.CostUSD, t.PriceSource = nil, ""
+	if b, unknown := e.cost(s); unknown == "" {
+		t.CostUSD, t.PriceSource = &b.USD, b.Source
 	} else if len(ev.Models) == 0 && t.Usage == (Usage{}) {
 		t.CostUSD = new(0.0)
 	}

@@ -125,36 +125,3 @@ func TestNormalizationVectors(t *testing.T) {
 		}
 	}
 }
-
-func TestPriceVectors(t *testing.T) {
-	t.Parallel()
-	ids := []string{"gpt-4.1-mini", "claude-haiku-4-5", "a", "x-y", "dated", "dated-2025-01-01"}
-	var p scoring.Pricing
-	for i, id := range ids {
-		p.Models = append(p.Models, scoring.Price{ProviderKey: "p", ProviderModelID: id, InputCostPerMillionTokens: float64(i + 1)})
-	}
-	for _, b := range readBlocks(t, "testdata/prices.txt") {
-		b.only(t, "case", "model", "want")
-		got := "(none)"
-		if usd, ok := p.Cost("p", b["model"], 1e6, 0); ok {
-			got = ids[int(usd)-1]
-		}
-		if got != b["want"] {
-			t.Errorf("%s: %s is priced as %s, want %s", b["case"], b["model"], got, b["want"])
-		}
-	}
-	if _, ok := p.Cost("other", "a", 1, 1); ok {
-		t.Error("a model of another provider has a price")
-	}
-}
-
-func TestCost(t *testing.T) {
-	t.Parallel()
-	p := scoring.Pricing{Models: []scoring.Price{{ProviderKey: "p", ProviderModelID: "m", InputCostPerMillionTokens: 1, OutputCostPerMillionTokens: 3}}}
-	if usd, ok := p.Cost("p", "m", 1000, 500); !ok || usd != 0.0025 {
-		t.Errorf("row 316: got %v, %v, want 0.0025", usd, ok)
-	}
-	if usd, ok := p.Cost("p", "m", -5, 0); !ok || usd != 0 {
-		t.Errorf("negative tokens: got %v, %v, want 0", usd, ok)
-	}
-}

@@ -31,8 +31,17 @@ func everything() scoring.Spec {
 		if typ.NeedsExpected {
 			v.ExpectedFrom = "case.expectations.want"
 		}
-		if typ.Name == scoring.CodeExecution {
+		switch typ.Name {
+		case scoring.CodeExecution:
 			v.Config = json.RawMessage(`{"test_command":"make test"}`)
+		case scoring.FileJSONSchema:
+			v.Config = json.RawMessage(`{"schema":{"type":"object"}}`)
+		case scoring.DirectoryStructure:
+			v.Target, v.Config = "file:d", json.RawMessage(`{"required_files":["a"],"forbidden_files":["b"],"required_directories":["c"]}`)
+		case scoring.Postcondition:
+			v.Config = json.RawMessage(`{"condition":"equals","value":{"a":1}}`)
+		case scoring.ToolCallAssertion:
+			v.Target, v.Config = typ.OnlyTarget, json.RawMessage(`{"arguments_contain":{"a":[1]},"ordered_tools":["x","y"]}`)
 		}
 		spec.Validators = append(spec.Validators, v)
 		spec.Scorecard.Dimensions = append(spec.Scorecard.Dimensions, scoring.Dimension{Key: "only " + typ.Name, Source: scoring.SourceValidators, Validators: []string{typ.Name}})
@@ -92,6 +101,16 @@ func randomEvidence(r *rand.Rand) scoring.Evidence {
 			run.ExitCode = new(r.IntN(3) - 1)
 		}
 		ev.CodeRuns[scoring.CodeExecution] = run
+	}
+	for range r.IntN(6) {
+		ev.ToolCalls = append(ev.ToolCalls, scoring.ToolCall{Sequence: r.Int64(), Name: text(), Arguments: text(), Failed: !maybe(), Error: text()})
+	}
+	if maybe() {
+		ev.Directories["d"] = scoring.CapturedDirectory{Key: "d", Path: text(), Exists: maybe(), Truncated: !maybe(),
+			Entries: []scoring.DirectoryEntry{{Path: text()}, {Path: text(), IsDir: true}}}
+	}
+	if !maybe() {
+		ev.Turns = []scoring.Turn{{User: text(), Assistant: text()}, {Index: r.Int64(), Assistant: text(), Mismatched: maybe()}}
 	}
 	if maybe() {
 		ev.TotalTokens = new(r.Int64() - r.Int64())

@@ -31,8 +31,8 @@ const (
 	transcriptLast     = "last_n"
 )
 
-// resolver is how references of a kind are read; nil for the kinds that only
-// the format has so far.
+// resolver is how references of a kind are read; nil for tool calls, which are
+// no text.
 func (k refKind) resolver() func(*trial, reference) resolved {
 	switch k {
 	case refOutput:
@@ -51,6 +51,10 @@ func (k refKind) resolver() func(*trial, reference) resolved {
 		return (*trial).file
 	case refLiteral:
 		return (*trial).literal
+	case refTranscript:
+		return (*trial).transcript
+	case refTurns:
+		return (*trial).turnExpectations
 	}
 	return nil
 }
@@ -189,4 +193,6 @@ func (r reference) String() string { return quoted(r.text) }
 
 // byAgent says that what the reference points at is made by the agent; the
 // rest comes with the pack.
-func (r reference) byAgent() bool { return r.kind == refOutput || r.kind == refFile }
+func (r reference) byAgent() bool {
+	return r.kind == refOutput || r.kind == refFile || r.kind == refTranscript
+}

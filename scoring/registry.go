@@ -55,6 +55,9 @@ type validatorType struct {
 	// empty; one that insists cannot do without a declared entry of the kind.
 	capture string
 	insists bool
+	// excludes says, for a type that compares texts, that this config passes by
+	// what is not in the text.
+	excludes func(settings) bool
 	// bare says what is wrong with a validator that has no config.
 	bare string
 	// misnamed maps keys that people write to those that are meant.
@@ -115,22 +118,22 @@ func fileTypes() []validatorType {
 	return []validatorType{
 		{ValidatorType: ValidatorType{Name: FileContentMatch, NeedsExpected: true, FileTarget: true, Config: fileContentConfig(),
 			Doc: "the captured file's content compares with the expected text as match_mode says"},
-			text: fileContentMatch, misnamed: map[string]string{"mode": "match_mode"}},
+			text: fileContentMatch, excludes: excludesContent, misnamed: map[string]string{"mode": "match_mode"}},
 		{ValidatorType: ValidatorType{Name: FileExists, FileTarget: true, Config: fileExistsConfig(),
 			Doc: "the captured file or directory exists, or must not"}, look: fileExists},
 		{ValidatorType: ValidatorType{Name: FileJSONSchema, FileTarget: true, Config: fileSchemaConfig(),
 			Doc: "the captured file is a JSON document that the JSON Schema in its config accepts"},
-			check: checkFileSchema, bare: "there is no schema to hold the file against: give config.schema"},
+			check: checkFileSchema, text: fileSchemaMatch, bare: "there is no schema to hold the file against: give config.schema"},
 		{ValidatorType: ValidatorType{Name: DirectoryStructure, FileTarget: true, Config: directoryConfig(),
 			Doc: "the captured directory has the files and directories it must have, and none it must not"},
-			capture: DirectoryListing, bare: "nothing is required and nothing forbidden: give required_files, forbidden_files or required_directories"},
+			look: directoryStructure, capture: DirectoryListing, bare: "nothing is required and nothing forbidden: give required_files, forbidden_files or required_directories"},
 		{ValidatorType: ValidatorType{Name: CodeExecution, FileTarget: true, Config: codeConfig(),
 			Doc: "a test command, run in the agent's sandbox after it finished, passes; the score is the share of its tests"},
 			check: checkCode, look: codeExecution, capture: FileCapture, insists: true,
 			bare: "there is no command to run, so that no trial can be judged: give config.test_command"},
 		{ValidatorType: ValidatorType{Name: Postcondition, NoExpected: true, FileTarget: true, NeedsConfig: true, Config: conditionConfig(),
 			Doc: "the captured file meets a condition: it exists, holds a text, matches a pattern, has a value at a path"},
-			check: checkCondition, insists: true, bare: "say in condition what must be true of the file"},
+			check: checkCondition, look: postcondition, insists: true, bare: "say in condition what must be true of the file"},
 	}
 }
 
@@ -139,7 +142,7 @@ func traceTypes() []validatorType {
 	return []validatorType{
 		{ValidatorType: ValidatorType{Name: ToolCallAssertion, NoExpected: true, OnlyTarget: toolCalls, NeedsConfig: true, Config: callsConfig(),
 			Doc: "the successful tool calls are those that the config asks for: which, how many, with what, in what order"},
-			check: checkCalls, bare: nothingAsserted},
+			check: checkCalls, look: callAssertion, bare: nothingAsserted},
 	}
 }
 

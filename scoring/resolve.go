@@ -184,8 +184,11 @@ func (t *trial) artifact(key string, path []string, content bool) resolved {
 		return missing(causePack, "the case has no artifact %s", quoted(key))
 	}
 	if len(path) == 0 {
-		if content && a.Text != nil {
+		switch {
+		case content && a.Text != nil:
 			return found(*a.Text)
+		case content && a.Unread != "": // its path would be compared as if it were the text
+			return missing(causePack, "artifact %s cannot be read as text: %s", quoted(key), a.Unread)
 		}
 		return found(a.Path)
 	}

@@ -13,7 +13,9 @@ type Scorer struct {
 	used       []bool // validators that a dimension rests on
 	metrics    []metric
 	dimensions []dimension
+	signals    []func(*trial, *Scorer, []result) value // of the spec, in declared order
 	graders    []Grader
+	prices     ListPrices
 }
 
 // metric is a declared metric, ready to be read.
@@ -32,11 +34,16 @@ func Compile(spec Spec) (*Scorer, []Problem) {
 	if found := append(c.errors(), c.unsupported()...); len(found) > 0 {
 		return nil, found
 	}
-	s := &Scorer{spec: c.spec, validators: c.validators, used: make([]bool, len(c.validators)), graders: c.graders()}
+	s := &Scorer{spec: c.spec, validators: c.validators, used: make([]bool, len(c.validators)), graders: c.graders(), prices: CurrentPrices()}
 	known := collectors()
 	for _, m := range c.spec.Metrics {
 		row, _ := findCollector(known, m.Collector)
 		s.metrics = append(s.metrics, metric{Metric: m, read: row.read})
+	}
+	if c.spec.Behavioral != nil {
+		for _, decl := range c.spec.Behavioral.Signals {
+			s.signals = append(s.signals, findSignal(decl.Key).measure)
+		}
 	}
 	s.prepareDimensions()
 	return s, nil
@@ -89,24 +96,26 @@ func (s *Scorer) Score(ev Evidence) Scorecard {
 	for i := range s.metrics {
 		metrics[i] = t.measure(&s.metrics[i], s, results)
 	}
-	from := &reading{t, s, results, metrics}
+	from := &reading{t, s, results, metrics, t.observe(s, results)}
 	dims := make([]scored, len(s.dimensions))
 	for i := range s.dimensions {
 		d := &s.dimensions[i]
 		dims[i] = d.rate(d, from)
 	}
-	return s.card(t, results, metrics, dims)
+	return s.card(from, dims)
 }
 
-func (s *Scorer) card(t *trial, results []result, metrics []measured, dims []scored) Scorecard {
+func (s *Scorer) card(from *reading, dims []scored) Scorecard {
+	results, metrics := from.results, from.metrics
 	o := s.conclude(dims)
 	c := Scorecard{
 		Status: statusOf(dims), Strategy: s.spec.Scorecard.Strategy,
 		OverallScore: o.score, Passed: o.passed, OverallReason: o.reason,
-		Warnings:   warnings(t, dims),
-		Dimensions: make([]DimensionResult, len(dims)),
-		Validators: make([]ValidatorResult, len(results)),
-		Metrics:    make([]MetricResult, len(metrics)),
+		Warnings:    warnings(from.t, dims),
+		Dimensions:  make([]DimensionResult, len(dims)),
+		Validators:  make([]ValidatorResult, len(results)),
+		Metrics:     make([]MetricResult, len(metrics)),
+		SideMetrics: SideMetrics{CostPerCorrectUSD: from.costPerCorrect()},
 	}
 	c.Validity, c.ValidityReason = s.validity(results, metrics, dims)
 	for i, d := range dims {
@@ -117,6 +126,9 @@ func (s *Scorer) card(t *trial, results []result, metrics []measured, dims []sco
 	}
 	for i, m := range metrics {
 		c.Metrics[i] = m.MetricResult
+	}
+	for _, signal := range from.signals {
+		c.Signals = append(c.Signals, signal.SignalResult)
 	}
 	s.blame(&c, results, dims, o)
 	return c
@@ -167,28 +179,6 @@ func (s *Scorer) validity(results []result, metrics []measured, dims []scored) (
 		}
 	}
 	return ValidityValid, ""
-}
-
-// warnings are what a reader of the scorecard should know, sorted.
-func warnings(t *trial, dims []scored) []string {
-	var out []string
-	if t.ev.FinalOutput == nil {
-		out = append(out, "there is no final output")
-	}
-	if t.ev.Completed == nil {
-		out = append(out, "the trial has no end")
-	}
-	for _, d := range dims {
-		if d.State == Available {
-			continue
-		}
-		switch d.Source {
-		case SourceLatency, SourceCost, SourceMetric:
-			out = append(out, "dimension "+quoted(d.Key)+": "+d.Reason)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // blame says whose doing it is when the scorecard cannot simply be believed.

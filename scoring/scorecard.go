@@ -43,6 +43,9 @@ type Scorecard struct {
 	Dimensions     []DimensionResult `json:"dimensions"` // in declared order
 	Validators     []ValidatorResult `json:"validators"` // in declared order
 	Metrics        []MetricResult    `json:"metrics"`    // in declared order
+	// Signals are the behavioural ones, in declared order.
+	Signals     []SignalResult `json:"signals,omitempty"`
+	SideMetrics SideMetrics    `json:"side_metrics,omitzero"`
 	// NoOutput names what the agent never produced although a validator
 	// reads it; such a trial is failed whatever the rest says.
 	NoOutput string `json:"no_output,omitempty"`
@@ -79,6 +82,40 @@ type MetricResult struct {
 	Value     any    `json:"value"`
 	Unit      string `json:"unit,omitempty"`
 	Reason    string `json:"reason,omitempty"`
+	// Metadata is what the value was worked out from, for collectors that have
+	// more to say: times and steps of a latency, price rows of a cost.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	Source   *Source         `json:"source,omitempty"`
+}
+
+// SignalResult is the score of one behavioural signal.
+type SignalResult struct {
+	Key           string   `json:"key"`
+	State         State    `json:"state"`
+	Score         *float64 `json:"score"`
+	Weight        float64  `json:"weight"`
+	Gate          bool     `json:"gate,omitempty"`
+	PassThreshold *float64 `json:"pass_threshold,omitempty"`
+	Reason        string   `json:"reason,omitempty"`
+	Source        *Source  `json:"source,omitempty"` // of a score below 1
+}
+
+// SideMetrics are numbers of every scorecard that no spec declares and no
+// dimension reads.
+type SideMetrics struct {
+	// CostPerCorrectUSD is the cost of the trial's model calls for each
+	// validator that is met.
+	CostPerCorrectUSD SideMetric `json:"cost_per_correct_usd"`
+}
+
+// SideMetric is a quotient, or why there is none.
+type SideMetric struct {
+	State       State    `json:"state"`
+	Value       *float64 `json:"value,omitempty"`
+	Unit        string   `json:"unit"`
+	Numerator   *float64 `json:"numerator,omitempty"`
+	Denominator *int     `json:"denominator,omitempty"`
+	Reason      string   `json:"reason,omitempty"`
 }
 
 // DimensionResult is the score of one dimension, 0..1, higher is better for
@@ -93,6 +130,8 @@ type DimensionResult struct {
 	// AgentFault marks a missing score that is the agent's doing: it did not
 	// produce what was read. Aggregates count it as 0.
 	AgentFault bool `json:"agent_fault,omitempty"`
+	// Event is the event to look at; Source is taken by what is scored.
+	Event *Source `json:"event,omitempty"`
 }
 
 // Trial is a trial as the aggregate sees it.
@@ -108,8 +147,9 @@ type Trial struct {
 	StopReason  string     `json:"stop_reason,omitempty"`
 	FinalOutput *string    `json:"final_output"`
 	Usage       Usage      `json:"usage"`
-	CostUSD     *float64   `json:"cost_usd"`   // nil: unknown
-	LatencyMS   *int64     `json:"latency_ms"` // nil: unknown
+	CostUSD     *float64   `json:"cost_usd"`               // nil: unknown
+	PriceSource string     `json:"price_source,omitempty"` // of CostUSD: pack, table or mixed
+	LatencyMS   *int64     `json:"latency_ms"`             // nil: unknown
 	Scorecard   *Scorecard `json:"scorecard,omitempty"`
 }
 
@@ -135,6 +175,7 @@ type AgentScorecard struct {
 	Dimensions    []AggregateDimension `json:"dimensions"` // in declared order
 	Usage         Usage                `json:"usage"`
 	CostUSD       *float64             `json:"cost_usd"`
+	PriceSource   string               `json:"price_source,omitempty"` // of CostUSD: pack, table or mixed
 	SpentUSD      *float64             `json:"spent_usd"`
 	LatencyMS     *float64             `json:"latency_ms"`
 }

@@ -145,6 +145,25 @@ func loose(v any) (string, bool) {
 	return "", false
 }
 
+// LooseText is the text inside a JSON value that wraps one: a string, a list of
+// one such value, or the value, content, text or answer of an object.
+func LooseText(raw json.RawMessage) (text string, ok bool) {
+	raw = bytes.TrimSpace(raw)
+	switch {
+	case len(raw) == 0:
+		return "", false
+	case raw[0] == '"': // the common case, without a tree
+		return text, json.Unmarshal(raw, &text) == nil
+	case raw[0] != '{' && raw[0] != '[':
+		return "", false
+	}
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return "", false
+	}
+	return loose(v)
+}
+
 // stringify is the text a JSON value stands for when a validator reads it.
 func stringify(v any) string {
 	if s, ok := loose(v); ok {

@@ -21,6 +21,7 @@ func TestMetrics(t *testing.T) {
 		"run_total_latency_ms": 2000.0, "run_ttft_ms": 250.0, "run_input_tokens": 1000.0, "run_output_tokens": 500.0,
 		"run_total_tokens": 2000.0, "run_agent_tokens": 1745.0, "run_race_context_tokens": 255.0, "run_tool_call_count": 3.0,
 		"run_model_cost_usd": 0.0025, "run_completed_successfully": true, "run_failure_count": 1.0, "validator_pass_rate": 1.0,
+		"behavioral_recovery_score": 1.0, "behavioral_exploration_efficiency_score": 1.0, "behavioral_error_cascade_score": 1.0, "behavioral_scope_adherence_score": 1.0,
 	}
 	if diff := cmp.Diff(want, values(scoring.Score(everyMetric(), ev))); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
@@ -34,6 +35,7 @@ func TestMetricsOfNothing(t *testing.T) {
 		"run_output_tokens": "unavailable", "run_total_tokens": "unavailable", "run_agent_tokens": "unavailable",
 		"run_race_context_tokens": 0.0, "run_tool_call_count": "unavailable", "run_model_cost_usd": "unavailable",
 		"run_completed_successfully": "unavailable", "run_failure_count": 0.0, "validator_pass_rate": "unavailable",
+		"behavioral_recovery_score": 1.0, "behavioral_exploration_efficiency_score": 1.0, "behavioral_error_cascade_score": 1.0, "behavioral_scope_adherence_score": 1.0,
 	}
 	if diff := cmp.Diff(want, values(scoring.Score(everyMetric(), scoring.Evidence{}))); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
@@ -110,7 +112,7 @@ func TestDimensions(t *testing.T) {
 	card := scoring.Score(spec, ev)
 	want := map[string]string{ // rows 315, 317 and 318
 		"correctness": "1", "tokens": "0.5", "ttft": "1", "rate": "1",
-		"reliability": "1", "latency": "0.6666666666666667", "cost": "0.9984984984984985",
+		"reliability": "1", "latency": "0.6666666666666667", "cost": "0.9984984984984985", "behavioral": "1",
 	}
 	if diff := cmp.Diff(want, dimensions(card)); diff != "" {
 		t.Errorf("dimensions (-want +got):\n%s", diff)
@@ -129,7 +131,7 @@ func TestDimensionsWithoutOutput(t *testing.T) {
 	card := scoring.Score(allSources(), ev)
 	want := map[string]string{
 		"correctness": "unavailable, the agent's fault", "ttft": "unavailable, the agent's fault", "rate": "unavailable, the agent's fault",
-		"tokens": "unavailable", "reliability": "1", "latency": "0.6666666666666667", "cost": "unavailable",
+		"tokens": "unavailable", "reliability": "1", "latency": "0.6666666666666667", "cost": "unavailable", "behavioral": "1",
 	}
 	if diff := cmp.Diff(want, dimensions(card)); diff != "" {
 		t.Errorf("dimensions (-want +got):\n%s", diff)
@@ -324,7 +326,7 @@ func TestMeasure(t *testing.T) {
 	ev.Models = []scoring.ModelUsage{{ProviderKey: "p", ProviderModelID: "m", InputTokens: 1000, OutputTokens: 500, Known: true}}
 	var got scoring.Trial
 	s.Measure(&got, ev)
-	want := scoring.Trial{FinalOutput: new("4"), CostUSD: new(0.0025), LatencyMS: new(int64(2000)),
+	want := scoring.Trial{FinalOutput: new("4"), CostUSD: new(0.0025), PriceSource: scoring.PricePack, LatencyMS: new(int64(2000)),
 		Usage: scoring.Usage{InputTokens: 1000, OutputTokens: 500, TotalTokens: 1500}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("trial (-want +got):\n%s", diff)

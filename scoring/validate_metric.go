@@ -26,50 +26,6 @@ func (c *checker) checkMetrics() {
 	}
 }
 
-// signal is a row of the table of behavioural signals; one without measure is
-// one that only the format has so far.
-type signal struct {
-	name, doc string
-	measure   func(*trial) value
-}
-
-// signals is the one table of behavioural signals.
-func signals() []signal {
-	return []signal{
-		{"recovery_behavior", "after a failed call the agent does something else", nil},
-		{"exploration_efficiency", "the agent does not repeat a call", nil},
-		{"error_cascade", "failed calls do not follow one another", nil},
-		{"scope_adherence", "the agent keeps to the tools it was given", nil},
-	}
-}
-
-// refusedSignal is a name that the format keeps and no pack may use.
-const refusedSignal = "confidence_calibration"
-
-// SignalType describes a behavioural signal, for documents.
-type SignalType struct {
-	Name      string `json:"name"`
-	Doc       string `json:"doc"`
-	Supported bool   `json:"supported"`
-}
-
-// SignalTypes lists the signals that a spec may name.
-func SignalTypes() []SignalType {
-	var out []SignalType
-	for _, s := range signals() {
-		out = append(out, SignalType{s.name, s.doc, s.measure != nil})
-	}
-	return out
-}
-
-func findSignal(name string) *signal {
-	rows := signals()
-	if i := slices.IndexFunc(rows, func(s signal) bool { return s.name == name }); i >= 0 {
-		return &rows[i]
-	}
-	return nil
-}
-
 func (c *checker) behavioral() {
 	if c.spec.Behavioral == nil {
 		return

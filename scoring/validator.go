@@ -39,7 +39,7 @@ func (t *trial) judge(v *validator) result {
 	f := t.find(v)
 	r := result{cause: f.cause, lack: f.lack, ValidatorResult: ValidatorResult{
 		Key: v.Key, Type: v.Type, State: f.state, Reason: f.reason, Target: clipTo(v.target.text, maxReason),
-		Actual: f.actual, Expected: f.expected, Source: t.source(v),
+		Actual: f.actual, Expected: f.expected, Source: cmp.Or(f.at, t.source(v)),
 	}}
 	switch f.state {
 	case Available:
@@ -95,14 +95,41 @@ func (t *trial) find(v *validator) finding {
 		}
 	}
 	f := compareTexts(v, actual.text, expected.text)
-	f.actual, f.expected = new(clip(actual.text)), new(clip(expected.text))
+	f.actual = new(clip(actual.text))
+	if v.expected.kind != 0 {
+		f.expected = new(clip(expected.text))
+	}
+	if v.row.excludes != nil && v.row.excludes(v.settings) {
+		return t.ruledOut(v.target, f)
+	}
 	return f
+}
+
+// ruledOut takes back a verdict that rests on a text not being in a capture
+// when the capture is not all of the file.
+func (t *trial) ruledOut(r reference, f finding) finding {
+	file := t.ev.Files[r.key]
+	if !f.pass || r.kind != refFile || !file.Truncated {
+		return f
+	}
+	f.pass, f.score = false, 0
+	f.reason = clipTo(fmt.Sprintf("%s, and the rest may have what must not be there", cut(file)), maxReason)
+	return f
+}
+
+// cut says how much of a file was captured.
+func cut(f CapturedFile) string {
+	return fmt.Sprintf("only %d of the %d bytes of %s were captured", len(f.Content), f.Size, quoted(f.Path))
 }
 
 func compareTexts(v *validator, actual, expected string) finding {
 	compare, err := v.text(expected)
 	if err != nil {
-		f := senseless(fmt.Sprintf("%s: %v", v.expected, err))
+		reason := err.Error()
+		if v.expected.kind != 0 {
+			reason = fmt.Sprintf("%s: %v", v.expected, err)
+		}
+		f := senseless(reason)
 		f.cause = faultOf(v.expected)
 		return f
 	}
@@ -122,24 +149,6 @@ func faultOf(r reference) cause {
 
 func gone(r resolved) finding {
 	return finding{state: r.state, cause: r.cause, reason: r.reason}
-}
-
-// source is the event that best explains what the validator judged.
-func (t *trial) source(v *validator) *Source {
-	name := ""
-	switch {
-	case v.Type == CodeExecution:
-		name = "code:" + v.Key
-	case v.target.kind == refOutput:
-		name = "final_output"
-	case v.target.kind == refFile:
-		name = "file:" + v.target.key
-	}
-	s, ok := t.ev.Sources[name]
-	if !ok || s.Sequence <= 0 {
-		return nil
-	}
-	return &s
 }
 
 // Grader is a command that the engine runs for a code_execution validator

@@ -2,6 +2,7 @@ package scoring_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -94,7 +95,7 @@ func TestValidatorVectors(t *testing.T) {
 		for _, b := range blocks[1:] {
 			v := maps.Clone(defaults)
 			maps.Copy(v, b)
-			v.only(t, "validator", "case", "config", "actual", "expected", "want", "reason", "message", "outcome")
+			v.only(t, "validator", "case", "config", "actual", "expected", "listing", "trace", "truncated", "want", "reason", "message", "outcome", "evidence", "event")
 			t.Run(defaults["validator"]+"/"+v["case"], func(t *testing.T) {
 				t.Parallel()
 				checkValidator(t, v)
@@ -112,12 +113,17 @@ func checkValidator(t *testing.T, v block) {
 	typ := validatorType(t, v["validator"])
 	spec, ev := oneValidator(), evidence()
 	val := &spec.Validators[0]
-	val.Type, val.Config = typ.Name, json.RawMessage(v["config"])
+	val.Type, val.Config, val.ExpectedFrom = typ.Name, json.RawMessage(v["config"]), ""
 	if typ.NeedsExpected {
 		val.ExpectedFrom = "case.expectations.want"
 		ev.Case.Expectations = map[string]scoring.CaseInput{"want": {Value: jsonText(t, v.text(t, "expected"))}}
 	}
-	if typ.FileTarget {
+	switch {
+	case typ.OnlyTarget != "":
+		val.Target = typ.OnlyTarget
+	case v["listing"] != "":
+		val.Target = "file:d"
+	case typ.FileTarget:
 		val.Target = "file:f"
 	}
 	provide(t, &ev, v, typ.FileTarget)
@@ -137,6 +143,7 @@ func checkValidator(t *testing.T, v block) {
 	if !strings.Contains(got.Reason, v["reason"]) {
 		t.Errorf("got reason %q, want it to contain %q", got.Reason, v["reason"])
 	}
+	checkShown(t, v, got)
 	if want, ok := v["outcome"]; ok {
 		d := card.Decide()
 		if got := strings.TrimSpace(string(d.Outcome) + " " + d.Code); got != want {
@@ -145,10 +152,34 @@ func checkValidator(t *testing.T, v block) {
 	}
 }
 
+// checkShown holds what a result shows against a vector: its evidence, and the
+// event it points at.
+func checkShown(t *testing.T, v block, got scoring.ValidatorResult) {
+	t.Helper()
+	if want, ok := v["evidence"]; ok && string(got.Evidence) != want {
+		t.Errorf("got evidence %s, want %s", got.Evidence, want)
+	}
+	event := "(none)"
+	if s := got.Source; s != nil {
+		event = fmt.Sprintf("%d %s %s", s.Sequence, s.EventType, s.FieldPath)
+	}
+	if want, ok := v["event"]; ok && event != want {
+		t.Errorf("got event %q, want %q", event, want)
+	}
+}
+
 // provide puts what the agent made into the evidence.
 func provide(t *testing.T, ev *scoring.Evidence, v block, file bool) {
 	t.Helper()
 	ev.FinalOutput = new("")
+	if trace, ok := v["trace"]; ok {
+		ev.ToolCalls = calls(t, trace)
+		return
+	}
+	if list, ok := v["listing"]; ok {
+		provideListing(ev, list, v["truncated"] == "true")
+		return
+	}
 	switch v["actual"] {
 	case "(never captured)":
 		return
@@ -163,7 +194,11 @@ func provide(t *testing.T, ev *scoring.Evidence, v block, file bool) {
 	actual := v.text(t, "actual")
 	ev.FinalOutput = &actual
 	if file {
-		ev.Files["f"] = scoring.CapturedFile{Key: "f", Path: "/workspace/f", Exists: true, Content: actual, Size: int64(len(actual))}
+		f := scoring.CapturedFile{Key: "f", Path: "/workspace/f", Exists: true, Content: actual, Size: int64(len(actual))}
+		if v["truncated"] == "true" {
+			f.Size, f.Truncated = f.Size+100, true
+		}
+		ev.Files["f"] = f
 	}
 }
 

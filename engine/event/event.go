@@ -68,6 +68,14 @@ const (
 	ScoringStart Type = "scoring.started"
 	ScoringDone  Type = "scoring.completed"
 	ScoringFail  Type = "scoring.failed"
+
+	// A race and conversations: the fold reads them, whoever states them.
+	Standings     Type = "race.standings.injected"
+	TurnUser      Type = "turn.user.message"
+	TurnSimulated Type = "turn.user.simulated"
+	TurnAssistant Type = "turn.assistant.message"
+	TurnAwaiting  Type = "turn.awaiting_human"
+	TurnDone      Type = "turn.completed"
 )
 
 // The sources of events.

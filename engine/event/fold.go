@@ -1,23 +1,35 @@
 package event
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/agentclash/agentclash/scoring"
 )
 
 // Fold builds the evidence of one attempt from its events, in sequence. Live
 // scoring applies them as they are emitted, rescoring as they are read back;
-// both see the same redacted and bounded text.
+// both see the same redacted and bounded text. [Gather] is for events that are
+// all there.
 type Fold struct {
-	ev           scoring.Evidence
-	usage        map[[2]string]*scoring.ModelUsage
+	ev   scoring.Evidence
+	last int64 // sequence
+
+	usage        map[model]*scoring.ModelUsage
 	usageUnknown bool // some completed call reported none
+	splitUnknown bool // some completed call did not say what was input and what output
+	asked        map[model]bool
+	steps        map[int64]time.Time // begun and not ended
+	turns        map[int64]*scoring.Turn
+}
+
+// model is a provider and what it calls the model.
+type model struct{ provider, id string }
+
+func (m model) compare(other model) int {
+	return cmp.Or(cmp.Compare(m.provider, other.provider), cmp.Compare(m.id, other.id))
 }
 
 // NewFold starts a fold for a case.
@@ -30,17 +42,22 @@ func NewFold(c scoring.Case) *Fold {
 			CodeRuns:    map[string]scoring.CodeRun{},
 			Sources:     map[string]scoring.Source{},
 		},
-		usage: map[[2]string]*scoring.ModelUsage{},
+		usage: map[model]*scoring.ModelUsage{},
 	}
 }
 
 // Apply takes one event into account. Kinds that are no evidence are ignored;
-// an event whose payload does not decode is an error.
+// an event whose payload does not decode is an error, and so is one that comes
+// after a later one.
 func (f *Fold) Apply(e Event) error {
 	apply, ok := folders[e.Type]
 	if !ok {
 		return nil
 	}
+	if e.Sequence > 0 && e.Sequence <= f.last {
+		return fmt.Errorf("event %d (%s) comes after event %d", e.Sequence, e.Type, f.last)
+	}
+	f.last = max(f.last, e.Sequence)
 	if err := apply(f, e); err != nil {
 		return fmt.Errorf("event %d (%s): %w", e.Sequence, e.Type, err)
 	}
@@ -49,18 +66,27 @@ func (f *Fold) Apply(e Event) error {
 
 // folders says, for each kind of event that is evidence, what it adds.
 var folders = map[Type]func(*Fold, Event) error{
-	Started:      (*Fold).started,
-	CallDone:     (*Fold).callDone,
-	OutputDelta:  (*Fold).firstOutput,
-	OutputFinal:  (*Fold).output,
-	Completed:    (*Fold).completed,
-	Failed:       (*Fold).failed,
-	ToolDone:     (*Fold).tool,
-	ToolFailed:   (*Fold).tool,
-	CommandFail:  (*Fold).commandFailed,
-	FileCaptured: (*Fold).file,
-	DirListed:    (*Fold).directory,
-	CodeExecuted: (*Fold).code,
+	Started:       (*Fold).started,
+	StepStarted:   (*Fold).stepStarted,
+	StepDone:      (*Fold).stepDone,
+	CallStarted:   (*Fold).callStarted,
+	CallDone:      (*Fold).callDone,
+	OutputDelta:   (*Fold).firstOutput,
+	OutputFinal:   (*Fold).output,
+	Completed:     (*Fold).completed,
+	Failed:        (*Fold).failed,
+	ToolDone:      (*Fold).tool,
+	ToolFailed:    (*Fold).tool,
+	CommandFail:   (*Fold).failure,
+	Standings:     (*Fold).standings,
+	TurnUser:      (*Fold).turn,
+	TurnSimulated: (*Fold).turn,
+	TurnAssistant: (*Fold).turn,
+	TurnAwaiting:  (*Fold).turn,
+	TurnDone:      (*Fold).turn,
+	FileCaptured:  (*Fold).file,
+	DirListed:     (*Fold).directory,
+	CodeExecuted:  (*Fold).code,
 }
 
 // Evidence returns what has been gathered so far.
@@ -70,15 +96,20 @@ func (f *Fold) Evidence() scoring.Evidence {
 		ev.Models = append(ev.Models, *u)
 	}
 	f.totals(&ev)
-	slices.SortFunc(ev.Models, func(a, b scoring.ModelUsage) int {
-		if c := strings.Compare(a.ProviderKey, b.ProviderKey); c != 0 {
-			return c
+	if len(ev.Models) == 0 && (ev.InputTokens != nil || ev.OutputTokens != nil) {
+		for m := range f.asked {
+			ev.Models = append(ev.Models, scoring.ModelUsage{ProviderKey: m.provider, ProviderModelID: m.id})
 		}
-		return strings.Compare(a.ProviderModelID, b.ProviderModelID)
+	}
+	slices.SortFunc(ev.Models, func(a, b scoring.ModelUsage) int {
+		return model{a.ProviderKey, a.ProviderModelID}.compare(model{b.ProviderKey, b.ProviderModelID})
 	})
+	for _, t := range f.turns {
+		ev.Turns = append(ev.Turns, *t)
+	}
+	slices.SortFunc(ev.Turns, func(a, b scoring.Turn) int { return cmp.Compare(a.Index, b.Index) })
 	if ev.ToolCallCount == nil && len(ev.ToolCalls) > 0 {
-		n := len(ev.ToolCalls)
-		ev.ToolCallCount = &n
+		ev.ToolCallCount = new(len(ev.ToolCalls))
 	}
 	return ev
 }
@@ -86,187 +117,141 @@ func (f *Fold) Evidence() scoring.Evidence {
 // totals fills what the terminal event left out from the calls, unless one of
 // them reported nothing: then the sum would be a guess.
 func (f *Fold) totals(ev *scoring.Evidence) {
-	if f.usageUnknown || len(f.usage) == 0 {
-		return
+	if !f.usageUnknown && len(f.usage) > 0 {
+		var in, out, total int64
+		for _, u := range ev.Models {
+			in, out, total = plus(in, u.InputTokens), plus(out, u.OutputTokens), plus(total, u.TotalTokens)
+		}
+		ev.TotalTokens = cmp.Or(ev.TotalTokens, &total)
+		if !f.splitUnknown {
+			ev.InputTokens, ev.OutputTokens = cmp.Or(ev.InputTokens, &in), cmp.Or(ev.OutputTokens, &out)
+		}
 	}
-	var in, out, total int64
-	for _, u := range ev.Models {
-		in, out, total = in+u.InputTokens, out+u.OutputTokens, total+u.TotalTokens
+	if ev.TotalTokens == nil && ev.InputTokens != nil && ev.OutputTokens != nil {
+		ev.TotalTokens = new(plus(*ev.InputTokens, *ev.OutputTokens))
 	}
-	if ev.InputTokens == nil {
-		ev.InputTokens = &in
-	}
-	if ev.OutputTokens == nil {
-		ev.OutputTokens = &out
-	}
-	if ev.TotalTokens == nil {
-		ev.TotalTokens = &total
-	}
+}
+
+// source remembers the event that explains a piece of evidence.
+func (f *Fold) source(name, kind string, e Event, field string) {
+	f.ev.Sources[name] = scoring.Source{Kind: kind, Sequence: e.Sequence, EventType: string(e.Type), FieldPath: field}
 }
 
 func (f *Fold) started(e Event) error {
 	if f.ev.StartedAt.IsZero() {
 		f.ev.StartedAt = e.OccurredAt
+		f.source(scoring.AtStart, scoring.KindRunEvent, e, "")
 	}
+	return nil
+}
+
+func (f *Fold) stepStarted(e Event) error {
+	step, err := members[struct {
+		Index count `json:"step_index"`
+	}](e)
+	if err != nil || step.Index.n == nil {
+		return err
+	}
+	if f.steps == nil {
+		f.steps = map[int64]time.Time{}
+	}
+	f.steps[*step.Index.n] = e.OccurredAt
+	return nil
+}
+
+// stepDone times a step that began. One that never ended has no duration.
+func (f *Fold) stepDone(e Event) error {
+	step, err := members[struct {
+		Index count `json:"step_index"`
+	}](e)
+	if err != nil || step.Index.n == nil {
+		return err
+	}
+	began, ok := f.steps[*step.Index.n]
+	if !ok {
+		return nil
+	}
+	delete(f.steps, *step.Index.n)
+	f.ev.Steps = append(f.ev.Steps, scoring.StepTime{
+		Index: *step.Index.n, StartedAt: began, CompletedAt: e.OccurredAt,
+		DurationMS: max(e.OccurredAt.Sub(began).Milliseconds(), 0),
+	})
+	return nil
+}
+
+func (f *Fold) callStarted(e Event) error {
+	call, err := members[struct {
+		ProviderKey     text `json:"provider_key"`
+		Model           text `json:"model"`
+		ProviderModelID text `json:"provider_model_id"`
+	}](e)
+	if err != nil {
+		return err
+	}
+	if f.asked == nil {
+		f.asked = map[model]bool{}
+	}
+	f.asked[model{call.ProviderKey.String(), cmp.Or(call.Model.String(), call.ProviderModelID.String())}] = true
+	return nil
+}
+
+func (f *Fold) callDone(e Event) error {
+	call, err := members[struct {
+		ProviderKey     text   `json:"provider_key"`
+		ProviderModelID text   `json:"provider_model_id"`
+		Model           text   `json:"model"`
+		Usage           tokens `json:"usage"`
+	}](e)
+	if err != nil {
+		return err
+	}
+	f.source(scoring.AtModelCall, scoring.KindModelCall, e, "")
+	if f.ev.Sources[scoring.AtFinalOutput].Kind != scoring.KindFinalOutput {
+		f.source(scoring.AtFinalOutput, scoring.KindModelCall, e, "output_text")
+	}
+	key := model{call.ProviderKey.String(), cmp.Or(call.ProviderModelID.String(), call.Model.String())}
+	u := f.usage[key]
+	if u == nil {
+		u = &scoring.ModelUsage{ProviderKey: key.provider, ProviderModelID: key.id, Known: true}
+		f.usage[key] = u
+	}
+	if call.Usage.Input.n == nil || call.Usage.Output.n == nil {
+		u.Known, f.splitUnknown = false, true
+		if call.Usage.Total.n == nil {
+			f.usageUnknown = true
+			return nil
+		}
+	}
+	f.source(scoring.AtUsage, scoring.KindModelCall, e, "usage")
+	in, out := call.Usage.Input.value(), call.Usage.Output.value()
+	u.InputTokens, u.OutputTokens = plus(u.InputTokens, in), plus(u.OutputTokens, out)
+	u.TotalTokens = plus(u.TotalTokens, cmp.Or(call.Usage.Total.value(), plus(in, out)))
 	return nil
 }
 
 func (f *Fold) firstOutput(e Event) error {
 	if f.ev.FirstOutputAt.IsZero() {
 		f.ev.FirstOutputAt = e.OccurredAt
+		f.source(scoring.AtFirstOutput, scoring.KindModelCall, e, "")
 	}
-	return nil
-}
-
-func (f *Fold) callDone(e Event) error {
-	call, err := Decode[CallEnd](e)
-	if err != nil {
-		return err
-	}
-	if f.ev.Sources["final_output"].Kind != "final_output" {
-		f.ev.Sources["final_output"] = scoring.Source{Kind: "model_call", Sequence: e.Sequence, EventType: string(e.Type)}
-	}
-	key := [2]string{call.ProviderKey, call.ProviderModelID}
-	u := f.usage[key]
-	if u == nil {
-		u = &scoring.ModelUsage{ProviderKey: call.ProviderKey, ProviderModelID: call.ProviderModelID, Known: true}
-		f.usage[key] = u
-	}
-	if call.Usage == nil {
-		u.Known, f.usageUnknown = false, true
-		return nil
-	}
-	u.InputTokens += call.Usage.Input
-	u.OutputTokens += call.Usage.Output
-	u.TotalTokens += cmp.Or(call.Usage.Total, call.Usage.Input+call.Usage.Output)
 	return nil
 }
 
 func (f *Fold) output(e Event) error {
-	out, err := Decode[Output](e)
+	out, err := members[struct {
+		FinalOutput text `json:"final_output"`
+		Output      text `json:"output"`
+	}](e)
 	if err != nil {
 		return err
 	}
-	if f.ev.FinalOutput == nil {
-		f.ev.FinalOutput = &out.FinalOutput
-		f.ev.Sources["final_output"] = scoring.Source{Kind: "final_output", Sequence: e.Sequence, EventType: string(e.Type)}
+	final, field := out.FinalOutput.s, "final_output"
+	if final == nil {
+		final, field = out.Output.s, "output"
+	}
+	if f.ev.FinalOutput == nil && final != nil {
+		f.ev.FinalOutput = final
+		f.source(scoring.AtFinalOutput, scoring.KindFinalOutput, e, field)
 	}
 	return f.firstOutput(e)
-}
-
-func (f *Fold) completed(e Event) error {
-	end, err := Decode[End](e)
-	if err != nil {
-		return err
-	}
-	f.end(e, true)
-	f.ev.FinalOutput = &end.FinalOutput
-	f.ev.ToolCallCount = &end.ToolCallCount
-	f.ev.InputTokens, f.ev.OutputTokens, f.ev.TotalTokens = end.InputTokens, end.OutputTokens, end.TotalTokens
-	return nil
-}
-
-func (f *Fold) failed(e Event) error {
-	failure, err := Decode[Failure](e)
-	if err != nil {
-		return err
-	}
-	f.end(e, false)
-	f.ev.ToolCallCount = &failure.ToolCallCount
-	f.ev.FailureCount++
-	return nil
-}
-
-func (f *Fold) end(e Event, completed bool) {
-	f.ev.EndedAt = e.OccurredAt
-	f.ev.Completed = &completed
-}
-
-func (f *Fold) tool(e Event) error {
-	t, err := Decode[Tool](e)
-	if err != nil {
-		return err
-	}
-	call := scoring.ToolCall{
-		Sequence: e.Sequence, Name: strings.TrimSpace(t.ToolName),
-		Arguments: canonical(t.Arguments), FailureOrigin: t.FailureOrigin,
-		Failed: e.Type == ToolFailed || t.Result != nil && t.Result.IsError,
-	}
-	if call.Failed {
-		f.ev.FailureCount++
-		if t.Result != nil {
-			call.Error = errorText(t.Result.Content)
-		}
-	}
-	if call.Name != "" {
-		f.ev.ToolCalls = append(f.ev.ToolCalls, call)
-	}
-	return nil
-}
-
-func (f *Fold) commandFailed(Event) error {
-	f.ev.FailureCount++
-	return nil
-}
-
-func (f *Fold) file(e Event) error {
-	c, err := Decode[scoring.CapturedFile](e)
-	if err != nil {
-		return err
-	}
-	f.ev.Files[c.Key] = c
-	f.source("file:"+c.Key, e)
-	return nil
-}
-
-func (f *Fold) directory(e Event) error {
-	c, err := Decode[scoring.CapturedDirectory](e)
-	if err != nil {
-		return err
-	}
-	f.ev.Directories[c.Key] = c
-	f.source("file:"+c.Key, e)
-	return nil
-}
-
-func (f *Fold) code(e Event) error {
-	c, err := Decode[scoring.CodeRun](e)
-	if err != nil {
-		return err
-	}
-	f.ev.CodeRuns[c.ValidatorKey] = c
-	f.source("code:"+c.ValidatorKey, e)
-	return nil
-}
-
-func (f *Fold) source(ref string, e Event) {
-	f.ev.Sources[ref] = scoring.Source{Kind: "tool_call", Sequence: e.Sequence, EventType: string(e.Type), FieldPath: ref}
-}
-
-// canonical rewrites a tool call's arguments as compact JSON with sorted keys;
-// what is not JSON counts as no arguments (scoring.md 2.5).
-func canonical(raw json.RawMessage) string {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) != nil || v == nil {
-		return "{}"
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return "{}"
-	}
-	return string(b)
-}
-
-// errorText is the message inside a tool error {"error": "..."}, else the
-// whole content.
-func errorText(content string) string {
-	var e struct {
-		Error string `json:"error"`
-	}
-	if json.Unmarshal([]byte(content), &e) == nil && e.Error != "" {
-		return e.Error
-	}
-	return content
 }

@@ -73,8 +73,8 @@ func TestFoldOfACompletedTrial(t *testing.T) {
 		t.Errorf("tokens: got %d/%d/%d, want 30/12/42", *ev.InputTokens, *ev.OutputTokens, *ev.TotalTokens)
 	}
 	want := []scoring.ToolCall{
-		{Sequence: 4, Name: "search", Arguments: `{"a":2,"b":1}`},
-		{Sequence: 5, Name: "read", Arguments: "{}", Failed: true, FailureOrigin: "policy", Error: "no"},
+		{Sequence: 4, EventType: "tool.call.completed", Name: "search", Arguments: `{"a":2,"b":1}`},
+		{Sequence: 5, EventType: "tool.call.failed", Name: "read", Arguments: "{}", Failed: true, FailureOrigin: "policy", Error: "no"},
 	}
 	if diff := cmp.Diff(want, ev.ToolCalls); diff != "" {
 		t.Errorf("tool calls (-want +got):\n%s", diff)

@@ -122,19 +122,14 @@ func newSubject(o Options) (s *subject, err error) {
 }
 
 // priced is the pack with price rows for the agents of the examination, which
-// cost what the pack's own first row says: limits and dimensions of cost are
-// judged, and a limit does not keep the agents from starting.
+// cost what the pack's own first row says, else what some listed model does:
+// limits and dimensions of cost are judged, and a limit does not keep the
+// agents from starting.
 func priced(p *pack.Pack) *pack.Pack {
 	q := *p
 	spec := &q.Version.EvaluationSpec
-	row := scoring.Price{}
-	switch {
-	case len(spec.Pricing.Models) > 0:
-		row = spec.Pricing.Models[0]
-	case spec.RuntimeLimits.MaxCostUSD == nil:
-		return &q
-	}
 	models := append([]scoring.Price{}, spec.Pricing.Models...)
+	row := append(models, scoring.CurrentPrices().Models...)[0]
 	for _, name := range []string{Reference, Silent, Echo, Reader, Hardcoded} {
 		row.ProviderKey, row.ProviderModelID = provider.Scripted, name
 		models = append(models, row)
@@ -143,14 +138,15 @@ func priced(p *pack.Pack) *pack.Pack {
 	return &q
 }
 
-// unpriced reports a cost limit that keeps every run from starting.
+// unpriced reports a cost limit that keeps agents of other models from
+// starting.
 func (s *subject) unpriced(r *Report) {
 	own := s.options.Pack.Version.EvaluationSpec
 	if own.RuntimeLimits.MaxCostUSD == nil || len(own.Pricing.Models) > 0 {
 		return
 	}
-	r.add(Finding{Severity: Error, Code: CodeUnpriced, Field: specField + ".runtime_limits.max_cost_usd",
-		Message: "no run can start: the limit cannot be kept without a price, and evaluation_spec.pricing has none"})
+	r.add(Finding{Severity: Warning, Code: CodeUnpriced, Field: specField + ".runtime_limits.max_cost_usd",
+		Message: "only agents with a model of the built-in price list can start: for others the limit cannot be kept without a price, and evaluation_spec.pricing has none"})
 }
 
 // specField is where the evaluation spec stands in a pack.

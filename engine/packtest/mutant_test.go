@@ -66,6 +66,34 @@ func TestMutantsOfTests(t *testing.T) {
 	})
 }
 
+// What an agent called, and what it left in a directory, is spoiled as well:
+// validators of them are noticed where they decide something.
+func TestMutantsOfTraces(t *testing.T) {
+	t.Parallel()
+	on := func(validator string) exam {
+		return exam{reference: solvesWords, boxes: sandboxtest.Memory(), pack: parts{
+			spec: `post_execution_checks: [{key: out, type: file_capture, path: /workspace/out.txt}, {key: dir, type: directory_listing, path: /workspace}]`,
+			validators: `
+- {key: right, type: file_content_match, target: "file:out", expected_from: case.expectations.word, config: {match_mode: exact}}
+- ` + validator}.native()}
+	}
+	const unnoticed = packtest.CodeUnnoticedMutant
+	listed := func(config string) exam {
+		return on(`{key: also, type: directory_structure, target: "file:dir", config: ` + config + `}`)
+	}
+	called := func(config string) exam {
+		return on(`{key: also, type: tool_call_assertion, target: tool_calls, config: ` + config + `}`)
+	}
+	run(t, []row{
+		{"a listing that is always right", listed(`{}`), unnoticed, []string{"warning validators[1]"}, listed(`{forbidden_files: [notes.txt]}`)},
+		{"a listing that must have something", listed(`{}`), unnoticed, []string{"warning validators[1]"}, listed(`{required_files: [out.txt]}`)},
+		{"a tool that may be called or not", called(`{tool_name: exec, min_count: 0}`), unnoticed, []string{"warning validators[1]"},
+			called(`{tool_name: exec, must_call: false}`)},
+		{"a tool that must be called", called(`{max_count: 1000}`), unnoticed, []string{"warning validators[1]"}, called(`{tool_name: write_file}`)},
+		{"a tool that must be called once", called(`{min_count: 0}`), unnoticed, []string{"warning validators[1]"}, called(`{tool_name: write_file, count: 1}`)},
+	})
+}
+
 func TestMutantsAreNamed(t *testing.T) {
 	t.Parallel()
 	for threshold, want := range map[string]string{

@@ -37,7 +37,8 @@ const (
 	CodeUnreachable = "unreachable_threshold"
 	// CodeIdle is a threshold that every trial reaches.
 	CodeIdle = "idle_threshold"
-	// CodeUnpriced is a cost limit that no run can be started with.
+	// CodeUnpriced is a cost limit that keeps agents from starting whose model
+	// has no known price.
 	CodeUnpriced = "unpriced_limit"
 	// CodeDuplicate is a case that is another one under another key.
 	CodeDuplicate = "duplicate_case"

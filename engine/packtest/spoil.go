@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,15 +35,8 @@ func (s *subject) spoil(x, other sample) []scoring.Evidence {
 	for _, key := range sorted(ev.Files) {
 		list = append(list, s.spoilFile(ev, key, other.evidence.Files[key])...)
 	}
-	for _, key := range sorted(ev.Directories) {
-		d := ev.Directories[key]
-		for _, exists := range []bool{false, true} {
-			spoiled := ev
-			spoiled.Directories = maps.Clone(ev.Directories)
-			spoiled.Directories[key] = scoring.CapturedDirectory{Key: d.Key, Path: d.Path, Exists: exists, Entries: []scoring.DirectoryEntry{}}
-			list = append(list, spoiled)
-		}
-	}
+	list = append(list, s.spoilDirectories(ev)...)
+	list = append(list, s.spoilCalls(ev)...)
 	for _, key := range sorted(ev.CodeRuns) {
 		for _, said := range []string{"", "1 failed, 1 passed in 0.10s"} {
 			spoiled := ev
@@ -54,6 +48,90 @@ func (s *subject) spoil(x, other sample) []scoring.Evidence {
 		}
 	}
 	return list
+}
+
+// spoilDirectories leaves a listing missing, empty or without one of its
+// entries, and puts what is forbidden into it.
+func (s *subject) spoilDirectories(ev scoring.Evidence) []scoring.Evidence {
+	var list []scoring.Evidence
+	with := func(d scoring.CapturedDirectory) {
+		spoiled := ev
+		spoiled.Directories = maps.Clone(ev.Directories)
+		spoiled.Directories[d.Key] = d
+		list = append(list, spoiled)
+	}
+	for _, key := range sorted(ev.Directories) {
+		d := ev.Directories[key]
+		with(scoring.CapturedDirectory{Key: d.Key, Path: d.Path})
+		with(scoring.CapturedDirectory{Key: d.Key, Path: d.Path, Exists: true})
+		entries := d.Entries
+		for i := range entries[:min(len(entries), maxSpoiledKeys)] {
+			d.Entries = slices.Delete(slices.Clone(entries), i, i+1)
+			with(d)
+		}
+		for _, name := range s.forbidden(key) {
+			d.Entries = append(slices.Clone(entries), scoring.DirectoryEntry{Path: name, Size: 1})
+			with(d)
+		}
+	}
+	return list
+}
+
+// forbidden are the names that must not be in a listing.
+func (s *subject) forbidden(key string) []string {
+	var names []string
+	for _, v := range s.spec.Validators {
+		var config struct {
+			Forbidden []string `json:"forbidden_files"`
+		}
+		if v.Type == scoring.DirectoryStructure && v.Target == "file:"+key && json.Unmarshal(v.Config, &config) == nil {
+			names = append(names, config.Forbidden...)
+		}
+	}
+	return names[:min(len(names), maxSpoiledKeys)]
+}
+
+// spoilCalls leaves all calls out, or those of one tool, makes one twice, and
+// makes those that a validator asks about.
+func (s *subject) spoilCalls(ev scoring.Evidence) []scoring.Evidence {
+	var list []scoring.Evidence
+	with := func(calls []scoring.ToolCall) {
+		spoiled := ev
+		spoiled.ToolCalls = calls
+		list = append(list, spoiled)
+	}
+	for _, c := range s.askedCalls() {
+		with(append(slices.Clone(ev.ToolCalls), c))
+	}
+	tools := map[string]bool{}
+	for _, c := range ev.ToolCalls {
+		tools[c.Name] = true
+	}
+	if len(tools) == 0 {
+		return list
+	}
+	with(nil)
+	with(append(slices.Clone(ev.ToolCalls), ev.ToolCalls[0]))
+	names := sorted(tools)
+	for _, name := range names[:min(len(names), maxSpoiledKeys)] {
+		with(slices.DeleteFunc(slices.Clone(ev.ToolCalls), func(c scoring.ToolCall) bool { return c.Name == name }))
+	}
+	return list
+}
+
+// askedCalls are calls as the validators describe them.
+func (s *subject) askedCalls() []scoring.ToolCall {
+	var calls []scoring.ToolCall
+	for _, v := range s.spec.Validators {
+		config := struct {
+			Tool      string          `json:"tool_name"`
+			Arguments json.RawMessage `json:"arguments_contain"`
+		}{Arguments: json.RawMessage("{}")}
+		if v.Type == scoring.ToolCallAssertion && json.Unmarshal(v.Config, &config) == nil && config.Tool != "" {
+			calls = append(calls, scoring.ToolCall{Name: strings.TrimSpace(config.Tool), Arguments: string(config.Arguments)})
+		}
+	}
+	return calls[:min(len(calls), maxSpoiledKeys)]
 }
 
 func withFinal(ev scoring.Evidence, text *string) scoring.Evidence {

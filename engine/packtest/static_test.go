@@ -36,9 +36,6 @@ func TestDeadWeights(t *testing.T) {
 		{"the threshold of no gate", card(`{pass_threshold: 1, dimensions: [{key: right, source: validators, pass_threshold: 1}]}`),
 			packtest.CodeDeadWeight, []string{"warning scorecard.dimensions[0].pass_threshold"},
 			card(`{dimensions: [{key: right, source: validators, pass_threshold: 1, gate: true}]}`)},
-		{"a cost without prices", card(`{pass_threshold: 1, dimensions: [correctness, {key: cost, source: cost, better_direction: lower, normalization: {target: 1, max: 2}}]}`),
-			packtest.CodeDeadWeight, []string{"warning scorecard.dimensions[1]"},
-			sums(parts{scorecard: `{pass_threshold: 1, dimensions: [correctness, {key: cost, source: cost, better_direction: lower, normalization: {target: 1, max: 2}}]}`, spec: prices})},
 		{"a boolean as a number", sums(parts{spec: `metrics: [{key: done, type: boolean, collector: run_completed_successfully}]`,
 			scorecard: `{pass_threshold: 1, dimensions: [correctness, {key: done, source: metric, metric: done, better_direction: higher, normalization: {target: 1, max: 0}}]}`}),
 			packtest.CodeDeadWeight, []string{"warning scorecard.dimensions[1].metric"}, metric(`, {key: cheap, source: metric, metric: tokens, better_direction: lower, normalization: {target: 10, max: 20}}`)},
@@ -57,8 +54,12 @@ func TestThresholds(t *testing.T) {
 		return make(parts{spec: `metrics: [{key: calls, type: numeric, collector: run_tool_call_count}]` + "\n" + `post_execution_checks: [{key: out, type: file_capture, path: /workspace/out.txt}]`,
 			scorecard: `{dimensions: [correctness, {key: calls, source: metric, metric: calls, better_direction: ` + direction + `, normalization: ` + normalization + `, gate: true, pass_threshold: 1}]}`})
 	}
-	cost := func(spec string) exam {
-		return sums(parts{spec: spec, scorecard: `{dimensions: [correctness, {key: cost, source: cost, better_direction: lower, normalization: {target: 1, max: 2}, gate: true, pass_threshold: 0.5}]}`})
+	cost := sums(parts{scorecard: `{dimensions: [correctness, {key: cost, source: cost, better_direction: lower, normalization: {target: 1, max: 2}, gate: true, pass_threshold: 0.5}]}`})
+	done := sums(parts{spec: `metrics: [{key: done, type: boolean, collector: run_completed_successfully}]`,
+		scorecard: `{dimensions: [correctness, {key: done, source: metric, metric: done, better_direction: higher, normalization: {target: 1, max: 0}, gate: true, pass_threshold: 0.5}]}`})
+	signals := func(make func(parts) exam) exam {
+		return make(parts{spec: `behavioral: {signals: [{key: scope_adherence, weight: 1}, {key: error_cascade, weight: 1}]}` + "\n" + `post_execution_checks: [{key: out, type: file_capture, path: /workspace/out.txt}]`,
+			scorecard: `{dimensions: [correctness, {key: behavioral, gate: true, pass_threshold: 0.5}]}`})
 	}
 	gate := func(threshold string) exam {
 		return card(`{strategy: hybrid, dimensions: [{key: right, source: validators, gate: true, pass_threshold: ` + threshold + `}]}`)
@@ -74,7 +75,9 @@ func TestThresholds(t *testing.T) {
 		{"a mean that stays below", rate("2", "0.6"), packtest.CodeUnreachable, []string{"error " + overall}, rate("2", "0.5")},
 		{"tool calls without tools", calls(sums, "higher", "{target: 3, max: 0}"), packtest.CodeUnreachable, []string{"error " + second},
 			calls(words, "higher", "{target: 3, max: 0}")},
-		{"a gate without a score", cost("runtime_limits: {max_total_tokens: 1000}"), packtest.CodeUnreachable, []string{"error " + second}, cost(prices)},
+		// a cost has a score although the pack prices nothing: listed models have a price
+		{"a gate without a score", done, packtest.CodeUnreachable, []string{"error " + second}, cost},
+		{"signals of a trace that cannot be", signals(sums), packtest.CodeIdle, []string{"warning " + second}, signals(words)},
 		{"gates that exclude each other", both("10", "20"), packtest.CodeUnreachable, []string{"error " + overall}, both("20", "10")},
 		{"a threshold of 0", card(`{pass_threshold: 0, dimensions: [correctness]}`), packtest.CodeIdle, []string{"warning " + overall},
 			card(`{pass_threshold: 0.1, dimensions: [correctness]}`)},
@@ -89,7 +92,7 @@ func TestThresholds(t *testing.T) {
 func TestACostLimitNeedsAPrice(t *testing.T) {
 	t.Parallel()
 	limit := "runtime_limits: {max_cost_usd: 0.5}\n"
-	run(t, []row{{"no price", sums(parts{spec: limit}), packtest.CodeUnpriced, []string{"error runtime_limits.max_cost_usd"},
+	run(t, []row{{"no price", sums(parts{spec: limit}), packtest.CodeUnpriced, []string{"warning runtime_limits.max_cost_usd"},
 		sums(parts{spec: limit + prices})}})
 	// with a price the agents of the examination run under the limit
 	r := exam{pack: parts{spec: limit + prices}.prompt(), reference: solvesSums}.report(t)

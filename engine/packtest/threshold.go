@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/tool"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/scoring"
 )
@@ -231,7 +232,8 @@ func (s *subject) axesOf(d scoring.Dimension) []int {
 		if tools {
 			return []int{calls}
 		}
-	case "run_failure_count", scoring.SourceReliability:
+	case "run_failure_count", scoring.SourceReliability, scoring.SourceBehavioral, "behavioral_recovery_score",
+		"behavioral_exploration_efficiency_score", "behavioral_error_cascade_score", "behavioral_scope_adherence_score":
 		if tools {
 			return []int{failures}
 		}
@@ -255,10 +257,7 @@ func turningPoints(d scoring.Dimension) []int64 {
 
 // under is the evidence of a trial that ended regularly under a load.
 func (s *subject) under(l load) scoring.Evidence {
-	price := scoring.Price{}
-	if rows := s.spec.Pricing.Models; len(rows) > 0 {
-		price = rows[0]
-	}
+	price := s.spec.Pricing.Models[0] // at least the agents of the examination are priced
 	start := time.Unix(0, 0)
 	first := start.Add(time.Duration(l.ttft) * time.Millisecond)
 	end := start.Add(time.Duration(l.latency) * time.Millisecond)
@@ -268,6 +267,19 @@ func (s *subject) under(l load) scoring.Evidence {
 		InputTokens: &l.input, OutputTokens: &l.output, TotalTokens: &total,
 		Models: []scoring.ModelUsage{{ProviderKey: price.ProviderKey, ProviderModelID: price.ProviderModelID,
 			InputTokens: l.input, OutputTokens: l.output, TotalTokens: total, Known: true}},
-		ToolCallCount: &calls, FailureCount: int(l.failures),
+		ToolCallCount: &calls, FailureCount: int(l.failures), ToolCalls: trace(l.failures),
 	}
+}
+
+// maxTrace is how many failed calls stand for any number of them.
+const maxTrace = 100
+
+// trace is of calls that failed, if any did, in the worst way for every
+// behavioural signal: the same again and again, of a tool that is not allowed.
+func trace(failures int64) []scoring.ToolCall {
+	calls := make([]scoring.ToolCall, min(failures, maxTrace))
+	for i := range calls {
+		calls[i] = scoring.ToolCall{Name: "tool", Arguments: "{}", Failed: true, FailureOrigin: tool.OriginPolicy}
+	}
+	return calls
 }
