@@ -1,6 +1,7 @@
 package scoring_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/agentclash/agentclash/scoring"
@@ -45,4 +46,25 @@ func BenchmarkAggregate(b *testing.B) {
 	for b.Loop() {
 		scoring.Aggregate(oneValidator(), trials, 1)
 	}
+}
+
+// A long trial: a hundred calls, all signals, and validators that look at the
+// trace and at a large listing.
+func BenchmarkScoreTrace(b *testing.B) {
+	spec, ev := allSources(), answered()
+	spec.Scorecard.Dimensions = []scoring.Dimension{{Key: "correctness"}, {Key: "behavioral"}}
+	spec.Validators = append(spec.Validators,
+		scoring.Validator{Key: "calls", Type: scoring.ToolCallAssertion, Target: "tool_calls",
+			Config: []byte(`{"tool_name":"read_file","arguments_contain":{"path":"file-50"},"count":1}`)},
+		scoring.Validator{Key: "tree", Type: scoring.DirectoryStructure, Target: "file:d",
+			Config: []byte(`{"required_files":["src/file-9999"],"required_directories":["src"],"forbidden_files":[".env"]}`)})
+	for i := range 100 {
+		ev.ToolCalls = append(ev.ToolCalls, scoring.ToolCall{Sequence: int64(i + 1), Name: "read_file", Arguments: fmt.Sprintf(`{"path":"file-%d"}`, i)})
+	}
+	d := scoring.CapturedDirectory{Key: "d", Path: "/workspace", Exists: true}
+	for i := range 10000 {
+		d.Entries = append(d.Entries, scoring.DirectoryEntry{Path: fmt.Sprintf("/workspace/src/file-%d", i)})
+	}
+	ev.Directories["d"] = d
+	benchScore(b, spec, ev)
 }

@@ -75,7 +75,7 @@ func codeEvidence(t *testing.T, b block) scoring.Evidence {
 	}
 	run := scoring.CodeRun{
 		ValidatorKey: "v", Stdout: b.text(t, "stdout"), Stderr: b.text(t, "stderr"),
-		TimedOut: b["timed_out"] == "true", ExecutionError: b["error"],
+		TimedOut: b["timed_out"] == "true", ExecutionError: b.text(t, "error"),
 	}
 	if b["exit"] != "" {
 		n, err := strconv.Atoi(b["exit"])

@@ -146,14 +146,18 @@ func loose(v any) (string, bool) {
 }
 
 // LooseText is the text inside a JSON value that wraps one: a string, a list of
-// one such value, or the value, content, text or answer of an object.
+// one such value, or the value, content, text or answer of an object. The value
+// must be valid JSON.
 func LooseText(raw json.RawMessage) (text string, ok bool) {
 	raw = bytes.TrimSpace(raw)
 	switch {
 	case len(raw) == 0:
 		return "", false
-	case raw[0] == '"': // the common case, without a tree
-		return text, json.Unmarshal(raw, &text) == nil
+	case raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw): // the common case: as it stands
+		return string(raw[1 : len(raw)-1]), true
+	case raw[0] == '"':
+		err := json.Unmarshal(raw, &text)
+		return text, err == nil
 	case raw[0] != '{' && raw[0] != '[':
 		return "", false
 	}

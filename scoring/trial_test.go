@@ -340,30 +340,6 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-func TestSources(t *testing.T) {
-	t.Parallel()
-	spec := oneValidator()
-	spec.Validators = append(spec.Validators,
-		scoring.Validator{Key: "exists", Type: scoring.FileExists, Target: "file:f"},
-		scoring.Validator{Key: "code", Type: scoring.CodeExecution, Target: "file:f", Config: json.RawMessage(`{"test_command":"t"}`)},
-		scoring.Validator{Key: "dir", Type: scoring.FileExists, Target: "file:d"},
-		scoring.Validator{Key: "case", Type: scoring.Contains, Target: "case.payload", ExpectedFrom: "literal:"})
-	ev := answered()
-	ev.Sources = map[string]scoring.Source{
-		"final_output": {Kind: "final_output", Sequence: 7}, "file:f": {Kind: "tool_call", Sequence: 9},
-		"code:code": {Kind: "tool_call", Sequence: 8}, "file:d": {Kind: "tool_call"},
-	}
-	got := map[string]int64{}
-	for _, v := range scoring.Score(spec, ev).Validators {
-		if v.Source != nil {
-			got[v.Key] = v.Source.Sequence
-		}
-	}
-	if diff := cmp.Diff(map[string]int64{"v": 7, "exists": 9, "code": 8}, got); diff != "" {
-		t.Errorf("sources (-want +got):\n%s", diff)
-	}
-}
-
 func TestScoreOfARefusedSpec(t *testing.T) {
 	t.Parallel()
 	card := scoring.Score(scoring.Spec{}, answered())

@@ -18,9 +18,9 @@ type Fold struct {
 	last int64 // sequence
 
 	usage        map[model]*scoring.ModelUsage
-	usageUnknown bool // some completed call reported none
-	splitUnknown bool // some completed call did not say what was input and what output
-	asked        map[model]bool
+	usageUnknown bool                // some completed call reported none
+	splitUnknown bool                // some completed call did not say what was input and what output
+	asked        []Event             // calls that were begun, until one is answered
 	steps        map[int64]time.Time // begun and not ended
 	turns        map[int64]*scoring.Turn
 }
@@ -97,9 +97,7 @@ func (f *Fold) Evidence() scoring.Evidence {
 	}
 	f.totals(&ev)
 	if len(ev.Models) == 0 && (ev.InputTokens != nil || ev.OutputTokens != nil) {
-		for m := range f.asked {
-			ev.Models = append(ev.Models, scoring.ModelUsage{ProviderKey: m.provider, ProviderModelID: m.id})
-		}
+		ev.Models = f.askedModels()
 	}
 	slices.SortFunc(ev.Models, func(a, b scoring.ModelUsage) int {
 		return model{a.ProviderKey, a.ProviderModelID}.compare(model{b.ProviderKey, b.ProviderModelID})
@@ -179,37 +177,55 @@ func (f *Fold) stepDone(e Event) error {
 	return nil
 }
 
+// named is how events of model calls name their model.
+type named struct {
+	ProviderKey     text `json:"provider_key"`
+	ProviderModelID text `json:"provider_model_id"`
+	Model           text `json:"model"`
+}
+
+func (n named) model() model {
+	return model{n.ProviderKey.String(), cmp.Or(n.ProviderModelID.String(), n.Model.String())}
+}
+
+// callStarted remembers what was asked. It matters only where no answer says
+// it, so that it is read only then.
 func (f *Fold) callStarted(e Event) error {
-	call, err := members[struct {
-		ProviderKey     text `json:"provider_key"`
-		Model           text `json:"model"`
-		ProviderModelID text `json:"provider_model_id"`
-	}](e)
-	if err != nil {
-		return err
+	if len(f.usage) == 0 {
+		f.asked = append(f.asked, e)
 	}
-	if f.asked == nil {
-		f.asked = map[model]bool{}
-	}
-	f.asked[model{call.ProviderKey.String(), cmp.Or(call.Model.String(), call.ProviderModelID.String())}] = true
 	return nil
+}
+
+// askedModels are the models that were asked, of unknown usage. A call that
+// cannot be read names none.
+func (f *Fold) askedModels() []scoring.ModelUsage {
+	seen := map[model]bool{}
+	var list []scoring.ModelUsage
+	for _, e := range f.asked {
+		call, err := members[named](e)
+		if m := call.model(); err == nil && !seen[m] {
+			seen[m] = true
+			list = append(list, scoring.ModelUsage{ProviderKey: m.provider, ProviderModelID: m.id})
+		}
+	}
+	return list
 }
 
 func (f *Fold) callDone(e Event) error {
 	call, err := members[struct {
-		ProviderKey     text   `json:"provider_key"`
-		ProviderModelID text   `json:"provider_model_id"`
-		Model           text   `json:"model"`
-		Usage           tokens `json:"usage"`
+		named
+		Usage tokens `json:"usage"`
 	}](e)
 	if err != nil {
 		return err
 	}
+	f.asked = nil
 	f.source(scoring.AtModelCall, scoring.KindModelCall, e, "")
 	if f.ev.Sources[scoring.AtFinalOutput].Kind != scoring.KindFinalOutput {
 		f.source(scoring.AtFinalOutput, scoring.KindModelCall, e, "output_text")
 	}
-	key := model{call.ProviderKey.String(), cmp.Or(call.ProviderModelID.String(), call.Model.String())}
+	key := call.model()
 	u := f.usage[key]
 	if u == nil {
 		u = &scoring.ModelUsage{ProviderKey: key.provider, ProviderModelID: key.id, Known: true}
