@@ -9,15 +9,15 @@
 //
 // Not decided here: what happened. [Evidence] is handed in, folded from stored
 // events elsewhere, and everything in this room is a pure function of it: no
-// clock, no file, no network, no command, no model. The same spec and the same
-// evidence give the same scorecard, today or in a year.
+// clock, no file, no network, no command, no model. The same spec, the same
+// prices and the same evidence give the same scorecard, today or in a year.
 //
 // The way in is [Compile], which checks a spec and prepares it once, then
 // [Scorer.Score] for each trial, [Scorer.Decide] for its outcome and an
 // [Aggregator] for the run agent. What the format has stands in tables:
 // validator types (registry.go), collectors (metric.go), dimension sources
-// (dimension.go), signals and judge modes. A row without a function is checked
-// and cannot be scored; giving it one is all that it takes.
+// (dimension.go), signals (signal.go) and judge modes. A row without a function
+// is checked and cannot be scored; giving it one is all that it takes.
 //
 // Texts in specs, cases and evidence are hostile: sizes are bounded, nothing
 // panics, and what is kept in a result is cut to a few KiB.

@@ -54,7 +54,6 @@ type Evidence struct {
 // The names under which Evidence.Sources has an event.
 const (
 	AtFinalOutput = "final_output"
-	AtStart       = "start"
 	AtEnd         = "end"
 	AtFirstOutput = "first_output"
 	AtModelCall   = "model_call"      // the last answered one

@@ -138,42 +138,7 @@ func (f *Fold) source(name, kind string, e Event, field string) {
 func (f *Fold) started(e Event) error {
 	if f.ev.StartedAt.IsZero() {
 		f.ev.StartedAt = e.OccurredAt
-		f.source(scoring.AtStart, scoring.KindRunEvent, e, "")
 	}
-	return nil
-}
-
-func (f *Fold) stepStarted(e Event) error {
-	step, err := members[struct {
-		Index count `json:"step_index"`
-	}](e)
-	if err != nil || step.Index.n == nil {
-		return err
-	}
-	if f.steps == nil {
-		f.steps = map[int64]time.Time{}
-	}
-	f.steps[*step.Index.n] = e.OccurredAt
-	return nil
-}
-
-// stepDone times a step that began. One that never ended has no duration.
-func (f *Fold) stepDone(e Event) error {
-	step, err := members[struct {
-		Index count `json:"step_index"`
-	}](e)
-	if err != nil || step.Index.n == nil {
-		return err
-	}
-	began, ok := f.steps[*step.Index.n]
-	if !ok {
-		return nil
-	}
-	delete(f.steps, *step.Index.n)
-	f.ev.Steps = append(f.ev.Steps, scoring.StepTime{
-		Index: *step.Index.n, StartedAt: began, CompletedAt: e.OccurredAt,
-		DurationMS: max(e.OccurredAt.Sub(began).Milliseconds(), 0),
-	})
 	return nil
 }
 
@@ -247,8 +212,12 @@ func (f *Fold) callDone(e Event) error {
 
 func (f *Fold) firstOutput(e Event) error {
 	if f.ev.FirstOutputAt.IsZero() {
+		kind := scoring.KindModelCall
+		if e.Type == OutputFinal {
+			kind = scoring.KindFinalOutput
+		}
 		f.ev.FirstOutputAt = e.OccurredAt
-		f.source(scoring.AtFirstOutput, scoring.KindModelCall, e, "")
+		f.source(scoring.AtFirstOutput, kind, e, "")
 	}
 	return nil
 }
