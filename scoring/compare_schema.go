@@ -1,10 +1,12 @@
 package scoring
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -24,7 +26,8 @@ const schemaName = "spec:///schema.json"
 // schemaEvidence is the evidence of a json_schema.
 type schemaEvidence struct {
 	Kind   string   `json:"kind"`
-	Errors []string `json:"validation_errors"`
+	Draft  string   `json:"schema_draft"`
+	Errors []string `json:"validation_errors,omitempty"` // none: there are too many to look at
 }
 
 // schemaMatch follows santhosh-tekuri/jsonschema: draft 2020-12 unless $schema
@@ -42,20 +45,77 @@ func schemaMatch(settings) matcher {
 	}
 }
 
-func validate(schema *jsonschema.Schema, actual string) finding {
+// boundedSchema is a compiled schema that cannot be asked for too much.
+type boundedSchema struct {
+	mu    sync.Mutex // the gauge counts for one check at a time
+	gauge gauge
+	whole *jsonschema.Schema
+	// denied is {"not": whole}. The library answers it without saying where a
+	// document is wrong, which takes memory for every place.
+	denied *jsonschema.Schema
+}
+
+// denies says whether the schema refuses a document, within so many steps.
+func (s *boundedSchema) denies(doc any, steps int) (bool, error) {
+	s.gauge.left = steps
+	err := guarded(func() error { return s.denied.Validate(doc) })
+	if s.gauge.left < 0 {
+		return false, errSteps
+	}
+	return err == nil, nil
+}
+
+// places says where a document that is refused is wrong.
+func (s *boundedSchema) places(doc any, steps int) error {
+	s.gauge.left = steps
+	err := guarded(func() error { return s.whole.Validate(doc) })
+	if s.gauge.left < 0 {
+		return errSteps
+	}
+	return err
+}
+
+func validate(schema *boundedSchema, actual string) finding {
 	doc, err := parseJSON(actual)
 	if err != nil {
 		return senseless(fmt.Sprintf("the text is not one JSON document: %v", err))
 	}
-	err = guarded(func() error { return schema.Validate(doc) })
-	if err == nil {
+	depth, _ := nesting(doc)
+	if depth > maxNested {
+		return senseless(fmt.Sprintf("the JSON has more than %d lists and objects inside one another", maxNested))
+	}
+	schema.mu.Lock()
+	defer schema.mu.Unlock()
+	denied, err := schema.denies(doc, maxSteps+stepsPerByte*len(actual))
+	if err != nil {
+		return senseless(err.Error())
+	}
+	if !denied {
 		return judged(true, "")
 	}
-	found := violations(err)
-	if cyclic(err) {
-		return authors(senseless(found[0]))
+	e := schemaEvidence{Kind: JSONSchema, Draft: draftName(schema.whole.DraftVersion)}
+	switch err = schema.places(doc, bytesOfFindings/(256+16*depth)); {
+	case err == nil:
+		return judged(true, "")
+	case errors.Is(err, errSteps):
+		return judged(false, "the document breaks the schema, in too many places to look at").with(e)
 	}
-	return judged(false, found[0]).with(schemaEvidence{JSONSchema, found})
+	e.Errors = violations(err)
+	if cyclic(err) {
+		return authors(senseless(e.Errors[0]))
+	}
+	return judged(false, e.Errors[0]).with(e)
+}
+
+// draftName is the name of a draft of the standard.
+func draftName(version int) string {
+	switch version {
+	case 2020:
+		return "2020-12"
+	case 2019:
+		return "2019-09"
+	}
+	return fmt.Sprintf("draft-%02d", version)
 }
 
 // cyclic says that the schema refers to itself without end, which shows only
@@ -71,7 +131,7 @@ func cyclic(err error) bool {
 	return slices.ContainsFunc(invalid.Causes, func(c *jsonschema.ValidationError) bool { return cyclic(c) })
 }
 
-func compileSchema(text string) (*jsonschema.Schema, error) {
+func compileSchema(text string) (*boundedSchema, error) {
 	if len(text) > maxSchema {
 		return nil, fmt.Errorf("the schema has %d bytes; at most %d are read", len(text), maxSchema)
 	}
@@ -79,50 +139,57 @@ func compileSchema(text string) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the schema is not one JSON document: %w", err)
 	}
+	if depth, parts := nesting(doc); depth > maxNested || parts > maxSchemaParts {
+		return nil, fmt.Errorf("the schema is too large: it has %d parts, nested %d deep; at most %d and %d are read", parts, depth, maxSchemaParts, maxNested)
+	}
+	s := &boundedSchema{}
+	if err := guarded(func() error { return s.compile(doc) }); err != nil {
+		return nil, fmt.Errorf("the schema is not valid: %s", strings.Join(violations(err), "; "))
+	}
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// deniedName is where the schema stands that denies the other.
+const deniedName = "spec:///denied.json"
+
+func (s *boundedSchema) compile(doc any) error {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(noLoader{})
-	for _, name := range formats(doc, nil) {
-		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
+	s.gauge.install(c)
+	err := c.AddResource(schemaName, doc)
+	if err == nil {
+		s.whole, err = c.Compile(schemaName)
 	}
-	var schema *jsonschema.Schema
-	err = guarded(func() error {
-		if err := c.AddResource(schemaName, doc); err != nil {
-			return err
+	if err == nil {
+		err = c.AddResource(deniedName, map[string]any{"not": map[string]any{"$ref": schemaName}})
+	}
+	if err == nil {
+		s.denied, err = c.Compile(deniedName)
+	}
+	s.gauge.watch()
+	return err
+}
+
+// usable refuses a schema that takes too many steps even for the smallest
+// documents: no agent could pass it.
+func (s *boundedSchema) usable() error {
+	for _, doc := range []any{nil, map[string]any{}, []any{}, "", json.Number("0")} {
+		if _, err := s.denies(doc, fewSteps); err != nil {
+			return fmt.Errorf("no document can be checked against the schema: %w", err)
 		}
-		schema, err = c.Compile(schemaName)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("the schema is not valid: %s", strings.Join(violations(err), "; "))
 	}
-	return schema, nil
+	return nil
 }
 
 // noLoader keeps a schema from reading files and addresses.
 type noLoader struct{}
 
-func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("nothing is loaded from outside the schema")
-}
-
-// formats are the format names a schema may use, so that the older drafts do
-// not assert them either.
-func formats(v any, names []string) []string {
-	switch v := v.(type) {
-	case map[string]any:
-		if name, ok := v["format"].(string); ok {
-			names = append(names, name)
-		}
-		for _, item := range v {
-			names = formats(item, names)
-		}
-	case []any:
-		for _, item := range v {
-			names = formats(item, names)
-		}
-	}
-	return names
+func (noLoader) Load(string) (any, error) {
+	return nil, errors.New("nothing is loaded from outside the schema")
 }
 
 // guarded runs the library on hostile text: should it ever panic, that is an

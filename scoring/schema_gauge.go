@@ -1,0 +1,150 @@
+package scoring
+
+import (
+	"errors"
+	"regexp"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Bounds on checking a document against a schema. A schema of ten lines can
+// ask for more steps than there is time, and a document can make it: every
+// alternative that refers to the whole doubles them with each level.
+const (
+	maxSteps        = 500_000   // whatever the document's size
+	stepsPerByte    = 2         // and for each of its bytes
+	fewSteps        = 100_000   // for the smallest documents
+	maxNested       = 200       // lists and objects inside one another
+	maxSchemaParts  = 5_000     // objects, true and false in a schema
+	bytesOfFindings = 128 << 20 // what may be held to say where a document is wrong
+)
+
+var errSteps = errors.New("it takes too many steps to check against the schema")
+
+// gauge counts the steps of one check. The library asks every subschema for a
+// format, which is where the gauge sits; once it is used up every subschema
+// fails there and the check comes to its end.
+//
+// How many steps a document takes can differ a little from time to time, since
+// the library visits objects in random order. Nothing that is meant to be
+// checked comes near the bounds.
+type gauge struct {
+	left  int
+	parts []*jsonschema.Schema
+}
+
+func (g *gauge) spend(steps int) bool {
+	g.left = max(g.left-steps, -1)
+	return g.left >= 0
+}
+
+// install puts the gauge into what a compiler will compile.
+func (g *gauge) install(c *jsonschema.Compiler) {
+	c.UseRegexpEngine(func(pattern string) (jsonschema.Regexp, error) {
+		re, err := regexp.Compile(pattern)
+		return gaugedPattern{re, g}, err
+	})
+	c.RegisterVocabulary(&jsonschema.Vocabulary{
+		URL: "spec:///vocabulary",
+		Compile: func(ctx *jsonschema.CompilerContext, _ map[string]any) (jsonschema.SchemaExt, error) {
+			g.parts = append(g.parts, ctx.Enqueue(nil)) // the subschema itself
+			return nil, nil
+		},
+	})
+	c.AssertVocabs()
+}
+
+// watch lets the compiled subschemas report their steps. Formats are
+// annotations, so that theirs are not missed.
+func (g *gauge) watch() {
+	for _, s := range g.parts {
+		here, each := fanOut(s)
+		s.Format = &jsonschema.Format{Name: "gauge", Validate: func(v any) error {
+			if !g.spend(here + each*sizeOf(v)) {
+				return errSteps
+			}
+			return nil
+		}}
+	}
+	g.parts = nil
+}
+
+// fanOut is how many subschemas a schema asks about a value itself, and about
+// each item or property of it. Some of them are done before they count.
+func fanOut(s *jsonschema.Schema) (here, each int) {
+	here, each = 1, 1
+	for _, list := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf, {s.Not, s.If, s.Then, s.Else, s.Ref}} {
+		for _, part := range list {
+			here += weight(part)
+		}
+	}
+	for _, part := range s.DependentSchemas {
+		here += weight(part)
+	}
+	for _, part := range s.PatternProperties {
+		each += weight(part)
+	}
+	for _, part := range []any{s.AdditionalProperties, s.PropertyNames, s.UnevaluatedProperties,
+		s.Items, s.Items2020, s.AdditionalItems, s.Contains, s.UnevaluatedItems} {
+		if part, ok := part.(*jsonschema.Schema); ok {
+			each += weight(part)
+		}
+	}
+	return here, each
+}
+
+// weight is what it takes to ask a schema that is done at once: its list of
+// values is compared one by one.
+func weight(s *jsonschema.Schema) int {
+	switch {
+	case s == nil:
+		return 0
+	case s.Enum == nil:
+		return 1
+	}
+	return 1 + len(s.Enum.Values)/8
+}
+
+func sizeOf(v any) int {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v)
+	case []any:
+		return len(v)
+	}
+	return 0
+}
+
+// gaugedPattern is a pattern whose steps are those of reading the text.
+type gaugedPattern struct {
+	*regexp.Regexp
+	gauge *gauge
+}
+
+func (p gaugedPattern) MatchString(s string) bool {
+	return p.gauge.spend(1+len(s)/2) && p.Regexp.MatchString(s)
+}
+
+// nesting is how deep lists and objects stand inside one another, and how many
+// objects, true and false there are.
+func nesting(v any) (depth, parts int) {
+	inner := func(item any) {
+		d, n := nesting(item)
+		depth, parts = max(depth, d), parts+n
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, item := range v {
+			inner(item)
+		}
+		return depth + 1, parts + 1
+	case []any:
+		for _, item := range v {
+			inner(item)
+		}
+		return depth + 1, parts
+	case bool:
+		return 0, 1
+	}
+	return 0, 0
+}
