@@ -110,7 +110,8 @@ func TestEdges(t *testing.T) {
 		{"spec key in another case", "judge_mode:", "JUDGE_MODE:", []string{"~version.evaluation_spec.JUDGE_MODE: is written judge_mode"}},
 		{"spec with a warning", "type: exact_match, target: final_output, expected_from: \"literal:ok\"", "type: regex_match, target: final_output, expected_from: \"literal:(\"", []string{
 			"~version.evaluation_spec.validators[0].expected_from: no RE2 expression"}},
-		{"spec not scored yet", "type: exact_match", "type: fuzzy_match", []string{"~version.evaluation_spec.validators[0].type: does not have the validator type"}},
+		{"spec not scored yet", "dimensions: [correctness]", "dimensions: [correctness, {key: liked, source: human_preference}]", []string{
+			"~version.evaluation_spec.scorecard.dimensions[1].source: does not have the dimension source"}},
 		{"spec null in a list", "dimensions: [correctness]", "dimensions: [correctness, null]", []string{"version.evaluation_spec.scorecard.dimensions[1].key: required"}},
 		// Header and mode.
 		{"mode in capitals", "mode: native", "mode: NATIVE", []string{"version.execution_mode: did you mean \"native\"?"}},

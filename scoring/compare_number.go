@@ -86,8 +86,7 @@ var firstNumber = regexp.MustCompile(`[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d
 
 // numberNoise drops what may surround a number or stand inside it.
 func numberNoise() *strings.Replacer {
-	return strings.NewReplacer("$", "", "€", "", "£", "", "¥", "", "₹", "",
-		"USD", "", "EUR", "", "GBP", "", "JPY", "", "INR", "", ",", "", "%", "")
+	return dropping(append(currencies(), ",", "%")...)
 }
 
 func (r numberRule) read(text string) (float64, error) {

@@ -23,6 +23,39 @@ func contains(settings) matcher {
 	}
 }
 
+// booleanEvidence is the evidence of a boolean_assert: what the texts say.
+type booleanEvidence struct {
+	Kind     string `json:"kind"`
+	Actual   bool   `json:"actual_boolean"`
+	Expected bool   `json:"expected_boolean"`
+}
+
+func booleanAssert(settings) matcher {
+	return func(expected string) (comparison, error) {
+		want, err := parseBoolean(expected)
+		if err != nil {
+			return nil, err
+		}
+		return func(actual string) finding {
+			got, err := parseBoolean(actual)
+			if err != nil {
+				return senseless(err.Error())
+			}
+			return judged(got == want, fmt.Sprintf("%v is not %v", got, want)).with(booleanEvidence{BooleanAssert, got, want})
+		}, nil
+	}
+}
+
+func parseBoolean(text string) (bool, error) {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "true", "1", "yes":
+		return true, nil
+	case "false", "0", "no":
+		return false, nil
+	}
+	return false, fmt.Errorf("%s is neither true, 1 or yes nor false, 0 or no", quoted(text))
+}
+
 // regexEvidence is the evidence of a regex_match.
 type regexEvidence struct {
 	Kind    string `json:"kind"`

@@ -1,32 +1,41 @@
 package scoring
 
-// The steps of normalized_match.
-func normalSteps() []string {
-	return []string{"trim", "lowercase", "collapse_whitespace", "strip_punctuation", "strip_currency",
-		"strip_formatting", "normalize_unicode", "remove_articles", "sort_words", "sort_lines"}
-}
-
 func normalizedConfig() []ConfigKey {
+	var steps []string
+	for _, step := range textSteps() {
+		steps = append(steps, step.name)
+	}
 	return []ConfigKey{
-		{Name: "pipeline", Type: KeyStrings, Enum: normalSteps(), Default: normalSteps()[:3],
+		{Name: "pipeline", Type: KeyStrings, Enum: steps, Default: usualSteps(),
 			Doc: "the steps that both texts go through, in this order"},
-		{Name: "normalizations", Type: KeyStrings, Enum: normalSteps(), Doc: "another name for pipeline"},
+		{Name: "normalizations", Type: KeyStrings, Enum: steps, Doc: "another name for pipeline"},
 	}
 }
+
+// maxPipeline is how long a pipeline may be: each step reads the whole text.
+const maxPipeline = 100
 
 func checkNormalized(s settings, p *problems, field string) {
 	if s.has("pipeline") && len(s.list("pipeline")) > 0 && len(s.list("normalizations")) > 0 {
 		p.add(field, "pipeline and normalizations are two names for the same: use one of them")
 	}
+	for _, key := range []string{"pipeline", "normalizations"} {
+		if n := len(s.list(key)); n > maxPipeline {
+			p.add(field+"."+key, "has %d steps; at most %d are run", n, maxPipeline)
+		}
+	}
 }
+
+// usualDelimiter is what an answer stands behind in worked solutions.
+const usualDelimiter = "####"
 
 func mathConfig() []ConfigKey {
 	return []ConfigKey{
-		{Name: "comparison_mode", Type: KeyString, Enum: []string{"symbolic", "numeric"}, Default: "symbolic",
+		{Name: "comparison_mode", Type: KeyString, Enum: []string{mathSymbolic, mathNumeric}, Default: mathSymbolic,
 			Doc: "compare the expressions in their canonical form, or only what they evaluate to"},
 		{Name: "tolerance", Type: KeyNumber, Min: new(0.0), Default: 1e-6, Doc: "two numbers may differ by this much"},
 		flagKey("extract_answer", "use what follows the last answer_delimiter in each text"),
-		{Name: "answer_delimiter", Type: KeyString, Default: "####", Doc: "what the answer stands behind, with extract_answer"},
+		{Name: "answer_delimiter", Type: KeyString, Default: usualDelimiter, Doc: "what the answer stands behind, with extract_answer"},
 		{Name: "numeric_fallback", Type: KeyBoolean, Default: true, Doc: "compare as numbers what is not the same symbolically"},
 	}
 }
@@ -51,14 +60,14 @@ func tokenConfig() []ConfigKey {
 func bleuConfig() []ConfigKey {
 	return similarConfig(
 		ConfigKey{Name: "max_ngram", Type: KeyInteger, Above: new(0.0), Default: int64(4), Doc: "the longest sequence of words that is compared"},
-		ConfigKey{Name: "smoothing", Type: KeyString, Enum: []string{"none", "method1"}, Default: "none",
+		ConfigKey{Name: "smoothing", Type: KeyString, Enum: []string{"none", smoothSome}, Default: "none",
 			Doc: "what a sequence length without a match is worth: nothing, or a little"},
 	)
 }
 
 func rougeConfig() []ConfigKey {
 	return similarConfig(
-		ConfigKey{Name: "variant", Type: KeyString, Enum: []string{"rouge-1", "rouge-2", "rouge-l"}, Default: "rouge-l",
+		ConfigKey{Name: "variant", Type: KeyString, Enum: []string{rougeWords, rougePairs, rougeSequence}, Default: rougeSequence,
 			Doc: "compare words, pairs of words, or the longest common subsequence"},
 		betaKey(1),
 	)

@@ -86,14 +86,15 @@ func textTypes() []validatorType {
 		{ValidatorType: ValidatorType{Name: JSONPathMatch, NeedsExpected: true,
 			Doc: "a value inside the JSON text exists or compares as expected: $.path or {path, comparator, value}"}, text: pathMatch},
 		{ValidatorType: ValidatorType{Name: BooleanAssert, NeedsExpected: true,
-			Doc: "the text says the same as the expected text: true, 1 or yes against false, 0 or no"}},
+			Doc: "the text says the same as the expected text: true, 1 or yes against false, 0 or no"}, text: booleanAssert},
 		{ValidatorType: ValidatorType{Name: NumericMatch, NeedsExpected: true, Config: numericConfig(),
 			Doc: "the number in the text equals the expected number, exactly or within a tolerance"},
 			check: checkNumeric, text: numericMatch},
 		{ValidatorType: ValidatorType{Name: NormalizedMatch, NeedsExpected: true, Config: normalizedConfig(),
-			Doc: "the text equals the expected text after both went through the same steps"}, check: checkNormalized},
+			Doc: "the text equals the expected text after both went through the same steps"},
+			check: checkNormalized, text: normalizedMatch},
 		{ValidatorType: ValidatorType{Name: MathEquivalence, NeedsExpected: true, Config: mathConfig(),
-			Doc: "the text is an expression of the same value as the expected one, LaTeX included"}},
+			Doc: "the text is an expression of the same value as the expected one, LaTeX included"}, text: mathEquivalence},
 	}
 }
 
@@ -101,15 +102,15 @@ func textTypes() []validatorType {
 func similarTypes() []validatorType {
 	return []validatorType{
 		{ValidatorType: ValidatorType{Name: FuzzyMatch, NeedsExpected: true, Config: fuzzyConfig(),
-			Doc: "the text is the expected one but for a few edits; the score is their similarity"}},
+			Doc: "the text is the expected one but for a few edits; the score is their similarity"}, text: fuzzyMatch},
 		{ValidatorType: ValidatorType{Name: TokenF1, NeedsExpected: true, Config: tokenConfig(),
-			Doc: "the text has the words of the expected one; the score is their F1"}},
+			Doc: "the text has the words of the expected one; the score is their F1"}, text: tokenF1},
 		{ValidatorType: ValidatorType{Name: BLEUScore, NeedsExpected: true, Config: bleuConfig(),
-			Doc: "the text shares its word sequences with one or more reference texts; the score is BLEU"}},
+			Doc: "the text shares its word sequences with one or more reference texts; the score is BLEU"}, text: bleuScore},
 		{ValidatorType: ValidatorType{Name: ROUGEScore, NeedsExpected: true, Config: rougeConfig(),
-			Doc: "the text covers one or more reference texts; the score is ROUGE"}},
+			Doc: "the text covers one or more reference texts; the score is ROUGE"}, text: rougeScore},
 		{ValidatorType: ValidatorType{Name: ChrFScore, NeedsExpected: true, Config: chrfConfig(),
-			Doc: "the text shares its character sequences with one or more reference texts; the score is chrF"}},
+			Doc: "the text shares its character sequences with one or more reference texts; the score is chrF"}, text: chrfScore},
 	}
 }
 

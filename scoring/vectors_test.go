@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agentclash/agentclash/scoring"
 )
 
@@ -156,8 +158,8 @@ func checkValidator(t *testing.T, v block) {
 // event it points at.
 func checkShown(t *testing.T, v block, got scoring.ValidatorResult) {
 	t.Helper()
-	if want, ok := v["evidence"]; ok && string(got.Evidence) != want {
-		t.Errorf("got evidence %s, want %s", got.Evidence, want)
+	if want, ok := v["evidence"]; ok {
+		checkEvidence(t, got.Evidence, want)
 	}
 	event := "(none)"
 	if s := got.Source; s != nil {
@@ -165,6 +167,22 @@ func checkShown(t *testing.T, v block, got scoring.ValidatorResult) {
 	}
 	if want, ok := v["event"]; ok && event != want {
 		t.Errorf("got event %q, want %q", event, want)
+	}
+}
+
+// checkEvidence compares the keys that a vector names; there may be more.
+func checkEvidence(t *testing.T, raw json.RawMessage, wanted string) {
+	t.Helper()
+	var got, want map[string]any
+	if err := json.Unmarshal([]byte(wanted), &want); err != nil {
+		t.Fatalf("the vector's evidence is no JSON object: %v", err)
+	}
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatalf("the evidence %q is no JSON object: %v", raw, err)
+	}
+	maps.DeleteFunc(got, func(key string, _ any) bool { _, named := want[key]; return !named })
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("evidence (-want +got):\n%s", diff)
 	}
 }
 

@@ -1,0 +1,194 @@
+package scoring
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Bounds on comparisons with reference texts.
+const (
+	maxGrams = 16_000_000  // sequences of words or characters that are counted
+	maxCells = 256_000_000 // steps of a longest common subsequence
+)
+
+// parseReferences reads the texts that an expected text stands for: those of a
+// JSON list, else itself.
+func parseReferences(expected string) ([]string, error) {
+	text := strings.TrimSpace(expected)
+	switch {
+	case text == "":
+		return []string{""}, nil
+	case text[0] != '[':
+		return []string{expected}, nil
+	}
+	doc, err := decodeJSON(strings.NewReader(text))
+	list, ok := doc.([]any)
+	switch {
+	case err != nil || !ok:
+		return []string{expected}, nil
+	case len(list) == 0:
+		return nil, fmt.Errorf("the list of reference texts is empty")
+	}
+	texts := make([]string, len(list))
+	for i, item := range list {
+		if texts[i], ok = item.(string); !ok {
+			return nil, fmt.Errorf("item %d of the list of reference texts is no text", i+1)
+		}
+	}
+	return texts, nil
+}
+
+// references are the texts of an expected text, each cut into its elements.
+func references[T any](expected string, cut func(string) []T) ([][]T, error) {
+	texts, err := parseReferences(expected)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]T, len(texts))
+	for i, text := range texts {
+		out[i] = cut(text)
+	}
+	return out, nil
+}
+
+func longest[T any](texts [][]T) int {
+	n := 0
+	for _, text := range texts {
+		n = max(n, len(text))
+	}
+	return n
+}
+
+// countable refuses texts with too many sequences of up to order elements.
+func countable[T any](order int, texts ...[]T) error {
+	n := 0
+	for _, text := range texts {
+		n += len(text) * min(order, len(text)) // two texts of this length fit into memory, so this fits
+		if n > maxGrams {
+			return fmt.Errorf("the text has more than %d sequences of up to %d; no more are counted", maxGrams, order)
+		}
+	}
+	return nil
+}
+
+// grams counts what sequences of n elements a candidate shares with its
+// references, for n from 1 up. Sequences that the candidate does not have are
+// not told apart.
+type grams struct {
+	order    int
+	texts    [][]int32 // the candidate first
+	names    [][]int32 // by place: which sequence of order elements begins there, or unknown
+	distinct int       // sequences of the candidate
+	used     []int32   // by sequence; all 0 between calls
+}
+
+const unknown = -1
+
+func newGrams[T comparable](candidate []T, references [][]T) *grams {
+	known := make(map[T]int32, len(candidate))
+	g := &grams{order: 1}
+	for i, text := range append([][]T{candidate}, references...) {
+		ids := make([]int32, len(text))
+		for j, element := range text {
+			id, ok := known[element]
+			switch {
+			case ok:
+			case i > 0:
+				id = unknown
+			default:
+				id = int32(len(known))
+				known[element] = id
+			}
+			ids[j] = id
+		}
+		g.texts = append(g.texts, ids)
+		g.names = append(g.names, slices.Clone(ids))
+	}
+	g.distinct, g.used = len(known), make([]int32, len(candidate))
+	return g
+}
+
+// next goes on to sequences of one element more: each is one of the present
+// ones and the element that follows.
+func (g *grams) next() {
+	known := make(map[uint64]int32, g.size(0))
+	for i, names := range g.names {
+		longer := names[:max(0, len(names)-1)]
+		for j := range longer {
+			follows := g.texts[i][j+g.order]
+			if names[j] == unknown || follows == unknown {
+				longer[j] = unknown
+				continue
+			}
+			pair := uint64(names[j])<<32 | uint64(follows)
+			name, ok := known[pair]
+			switch {
+			case ok:
+			case i > 0:
+				name = unknown
+			default:
+				name = int32(len(known))
+				known[pair] = name
+			}
+			longer[j] = name
+		}
+		g.names[i] = longer
+	}
+	g.order++
+	g.distinct = len(known)
+}
+
+// size is how many sequences a text has; the candidate is text 0.
+func (g *grams) size(text int) int { return len(g.names[text]) }
+
+// tally counts the sequences of the candidate.
+func (g *grams) tally() []int32 {
+	counts := make([]int32, g.distinct)
+	for _, name := range g.names[0] {
+		counts[name]++
+	}
+	return counts
+}
+
+// shared is how many sequences the candidate has in common with one reference,
+// each as often as both have it.
+func (g *grams) shared(text int, counts []int32) int {
+	n := 0
+	for _, name := range g.names[text] {
+		if name != unknown && g.used[name] < counts[name] {
+			g.used[name]++
+			n++
+		}
+	}
+	g.forget(text)
+	return n
+}
+
+// covered is how many sequences of the candidate the references have, each as
+// often as the reference that has it most.
+func (g *grams) covered() int {
+	most := make([]int32, g.distinct)
+	for text := 1; text < len(g.names); text++ {
+		for _, name := range g.names[text] {
+			if name != unknown {
+				g.used[name]++
+				most[name] = max(most[name], g.used[name])
+			}
+		}
+		g.forget(text)
+	}
+	n := 0
+	for name, count := range g.tally() {
+		n += int(min(count, most[name]))
+	}
+	return n
+}
+
+func (g *grams) forget(text int) {
+	for _, name := range g.names[text] {
+		if name != unknown {
+			g.used[name] = 0
+		}
+	}
+}
