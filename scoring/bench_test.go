@@ -1,7 +1,9 @@
 package scoring_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/agentclash/agentclash/scoring"
@@ -20,6 +22,62 @@ func BenchmarkScoreSchema(b *testing.B) {
 	spec.Validators[0].Type = scoring.JSONSchema
 	spec.Validators[0].ExpectedFrom = `literal:{"type":"object","required":["answer"],"properties":{"answer":{"type":"string"}}}`
 	ev.FinalOutput = new(`{"answer":"4","steps":[1,2,3]}`)
+	benchScore(b, spec, ev)
+}
+
+// BenchmarkValidators says how many validators of each type are judged in a
+// second: an answer of about a hundred words where the type compares texts.
+func BenchmarkValidators(b *testing.B) {
+	answer := strings.Repeat("the quick brown fox jumps over the lazy dog and runs away ", 8)
+	other := strings.Replace(strings.Repeat("the quick brown fox jumps over the lazy dog and ran away ", 8), "lazy", "old", 3)
+	for _, c := range []struct{ typ, config, actual, expected string }{
+		{scoring.ExactMatch, "", answer, answer},
+		{scoring.Contains, "", answer, "lazy dog"},
+		{scoring.RegexMatch, "", answer, `\bfox\b.*away`},
+		{scoring.BooleanAssert, "", "Yes", "true"},
+		{scoring.JSONSchema, "", `{"answer":"4","steps":[1,2,3]}`, `{"type":"object","required":["answer"],"properties":{"answer":{"type":"string"}}}`},
+		{scoring.JSONPathMatch, "", `{"answer":"4","steps":[1,2,3]}`, `{"path":"$.steps[1]","value":2}`},
+		{scoring.NumericMatch, `{"extract_number":true,"relative_tolerance":0.01}`, "about $1,234.5", "1234.56"},
+		{scoring.NormalizedMatch, "", strings.ToUpper(answer), answer},
+		{scoring.MathEquivalence, "", `\frac{1}{2} + \sqrt{x} \cdot 3`, `3*x^(1/2) + 0.5`},
+		{scoring.FuzzyMatch, "", answer, other},
+		{scoring.TokenF1, `{"normalize":true,"remove_punctuation":true}`, answer, other},
+		{scoring.BLEUScore, "", answer, other},
+		{scoring.ROUGEScore, "", answer, other},
+		{scoring.ChrFScore, "", answer, other},
+	} {
+		b.Run(c.typ, func(b *testing.B) {
+			benchTexts(b, c.typ, c.config, c.actual, c.expected)
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "validators/s")
+		})
+	}
+}
+
+// BenchmarkLargest takes the texts that cost most within the bounds.
+func BenchmarkLargest(b *testing.B) {
+	for _, c := range []struct{ typ, config, actual, expected string }{
+		{scoring.FuzzyMatch, `{"threshold":0}`, strings.Repeat("abcdefghij", 10_000), strings.Repeat("jihgfedcba", 10_000)},
+		{scoring.ROUGEScore, `{"threshold":0}`, strings.Repeat("a b c d e ", 20_000), strings.Repeat("e d c b a ", 20_000)},
+		{scoring.BLEUScore, `{"max_ngram":80}`, strings.Repeat("a b c d e ", 20_000), strings.Repeat("a b c d e ", 20_000)},
+		{scoring.ChrFScore, "", strings.Repeat("abcdefghij", 200_000), strings.Repeat("abcdefghij", 200_000)},
+		{scoring.MathEquivalence, "", strings.Repeat("(9^32)^32*x+", 60) + "1", strings.Repeat("(9^32)^32*x+", 60) + "1"},
+		{scoring.JSONSchema, "", "[" + strings.Repeat("1,", 900_000) + "1]", `{"items":{"type":"integer"}}`},
+	} {
+		b.Run(c.typ, func(b *testing.B) { benchTexts(b, c.typ, c.config, c.actual, c.expected) })
+	}
+}
+
+func benchTexts(b *testing.B, typ, config, actual, expected string) {
+	spec, ev := oneValidator(), answered()
+	v := &spec.Validators[0]
+	v.Type, v.ExpectedFrom, v.Config = typ, "case.expectations.want", json.RawMessage(config)
+	spec.Scorecard.PassThreshold = new(0.0)
+	value, err := json.Marshal(expected)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ev.FinalOutput = &actual
+	ev.Case.Expectations = map[string]scoring.CaseInput{"want": {Value: value}}
 	benchScore(b, spec, ev)
 }
 

@@ -30,7 +30,7 @@ type pathEvidence struct {
 	Path       string  `json:"path"`
 	Comparator string  `json:"comparator"`
 	Expected   *string `json:"expected,omitempty"` // JSON
-	Found      *string `json:"found,omitempty"`    // JSON
+	Actual     *string `json:"actual,omitempty"`   // JSON
 	Exists     bool    `json:"exists"`
 }
 
@@ -101,7 +101,7 @@ func (want pathExpectation) judge(actual string) finding {
 	if !exists {
 		return judged(false, "there is nothing at "+want.path.text).with(detail)
 	}
-	detail.Found = new(clip(compact(got)))
+	detail.Actual = new(clip(compact(got)))
 	return want.compare(got).with(detail)
 }
 

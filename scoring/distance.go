@@ -20,7 +20,8 @@ func trimmed[T comparable](a, b []T) (restA, restB []T) {
 	return a, b
 }
 
-// firstBand is the number of edits that is tried first.
+// firstBand is how many edits are tried first, beside those that the lengths
+// ask for.
 const firstBand = wordBits
 
 // editDistance is the Levenshtein distance of two texts: the least number of
@@ -37,8 +38,8 @@ func editDistance(a, b []rune) int {
 	known := make(map[rune]int32)
 	t := editTable{rows: symbols(a, known), columns: symbols(b, known), across: make([]int8, len(b))}
 	t.equal = make([]uint64, len(known))
-	for band := firstBand; band < len(b)/8; band *= 4 {
-		if d := t.within(band); d <= band {
+	for most := len(b) - len(a) + firstBand; most < len(b)/4; most *= 4 {
+		if d := t.within(most); d <= most {
 			return d
 		}
 	}
@@ -59,37 +60,40 @@ func symbols(text []rune, known map[rune]int32) []int32 {
 	return out
 }
 
-// editTable is the classic table of two sequences, worked out in blocks of 64
-// rows.
+// editTable is the classic table of two sequences, the longer one across,
+// worked out in blocks of 64 rows.
 type editTable struct {
 	rows, columns []int32
 	equal         []uint64 // by symbol: the rows of the block that hold it
 	across        []int8   // by column: the step from the cell to its left, in the last row so far
 }
 
-// within is the edit distance when it is at most band; otherwise it is some
-// number greater than band. Only cells at most band from the diagonal are
-// looked at: fewer edits never leave them. What comes in from outside counts
-// one more for each step, which is never too little.
-func (t *editTable) within(band int) int {
+// within is the edit distance when it is at most most; otherwise it is some
+// number greater than that. Of so many edits only some can be insertions and
+// only some deletions, so that cells further to the right or to the left of the
+// diagonal are not looked at. What comes in from there counts one more for each
+// step, which is never too little.
+func (t *editTable) within(most int) int {
+	longer := len(t.columns) - len(t.rows)
+	right, left := (most+longer)/2, (most-longer)/2
 	for j := range t.across {
 		t.across[j] = 1
 	}
-	left := 0 // the cell before the first column of the block, in the last row so far
+	distance := 0 // of the cell before the first column of the block, in the last row so far
 	from := 0
 	for top := 0; top < len(t.rows); top += wordBits {
 		block := t.rows[top:min(top+wordBits, len(t.rows))]
-		start := max(0, top-band)
+		start := max(0, top-left)
 		for ; from < start; from++ {
-			left += int(t.across[from])
+			distance += int(t.across[from])
 		}
-		t.block(block, start, min(len(t.columns), top+len(block)+band))
-		left += len(block)
+		t.block(block, start, min(len(t.columns), top+len(block)+right))
+		distance += len(block)
 	}
 	for ; from < len(t.columns); from++ {
-		left += int(t.across[from])
+		distance += int(t.across[from])
 	}
-	return left
+	return distance
 }
 
 // block takes the row above a block through the block, from one column up to

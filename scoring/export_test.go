@@ -6,4 +6,5 @@ var (
 	HigherIsBetter = higherIsBetter
 	ParsePath      = parsePath
 	ParseReference = parseReference
+	Pipeline       = pipeline
 )

@@ -96,7 +96,22 @@ func isPlain(text string) bool {
 }
 
 // collapse makes one space of every run of ASCII white space.
-func collapse(text string) string { return whiteSpace.ReplaceAllLiteralString(text, " ") }
+func collapse(text string) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	in := false
+	for i := range len(text) {
+		white := strings.IndexByte("\t\n\f\r ", text[i]) >= 0
+		switch {
+		case !white:
+			b.WriteByte(text[i])
+		case !in:
+			b.WriteByte(' ')
+		}
+		in = white
+	}
+	return b.String()
+}
 
 var article = regexp.MustCompile(`\b(?:a|an|the)\b`)
 

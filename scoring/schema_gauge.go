@@ -3,6 +3,7 @@ package scoring
 import (
 	"errors"
 	"regexp"
+	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -12,7 +13,7 @@ import (
 // alternative that refers to the whole doubles them with each level.
 const (
 	maxSteps        = 500_000   // whatever the document's size
-	stepsPerByte    = 2         // and for each of its bytes
+	stepsPerByte    = 3         // and for each of its bytes
 	fewSteps        = 100_000   // for the smallest documents
 	maxNested       = 200       // lists and objects inside one another
 	maxSchemaParts  = 5_000     // objects, true and false in a schema
@@ -57,8 +58,14 @@ func (g *gauge) install(c *jsonschema.Compiler) {
 // watch lets the compiled subschemas report their steps. Formats are
 // annotations, so that theirs are not missed.
 func (g *gauge) watch() {
+	leftovers := slices.ContainsFunc(g.parts, func(s *jsonschema.Schema) bool {
+		return s.UnevaluatedProperties != nil || s.UnevaluatedItems != nil
+	})
 	for _, s := range g.parts {
 		here, each := fanOut(s)
+		if leftovers { // the library lists the items or properties for each subschema
+			each += here
+		}
 		s.Format = &jsonschema.Format{Name: "gauge", Validate: func(v any) error {
 			if !g.spend(here + each*sizeOf(v)) {
 				return errSteps
@@ -70,14 +77,12 @@ func (g *gauge) watch() {
 }
 
 // fanOut is how many subschemas a schema asks about a value itself, and about
-// each item or property of it. Some of them are done before they count.
+// each item or property of it. They count here because some are done before
+// they come to the gauge. Alternatives count twice: the library keeps what is
+// wrong with each.
 func fanOut(s *jsonschema.Schema) (here, each int) {
-	here, each = 1, 1
-	for _, list := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf, {s.Not, s.If, s.Then, s.Else, s.Ref}} {
-		for _, part := range list {
-			here += weight(part)
-		}
-	}
+	here = 1 + 2*weights(s.AnyOf) + 2*weights(s.OneOf) + weights(s.AllOf) +
+		weights([]*jsonschema.Schema{s.Not, s.If, s.Then, s.Else, s.Ref})
 	for _, part := range s.DependentSchemas {
 		here += weight(part)
 	}
@@ -90,7 +95,18 @@ func fanOut(s *jsonschema.Schema) (here, each int) {
 			each += weight(part)
 		}
 	}
+	if len(s.Properties) > 0 {
+		each++
+	}
 	return here, each
+}
+
+func weights(parts []*jsonschema.Schema) int {
+	sum := 0
+	for _, part := range parts {
+		sum += weight(part)
+	}
+	return sum
 }
 
 // weight is what it takes to ask a schema that is done at once: its list of

@@ -1,0 +1,294 @@
+package scoring_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agnivade/levenshtein"
+
+	"github.com/agentclash/agentclash/scoring"
+)
+
+// judge runs one validator of a type on two texts.
+type judge struct {
+	t      *testing.T
+	scorer *scoring.Scorer
+}
+
+func judgeOf(t *testing.T, typ, config string) judge {
+	t.Helper()
+	spec := oneValidator()
+	v := &spec.Validators[0]
+	v.Type, v.ExpectedFrom, v.Config = typ, "case.expectations.want", json.RawMessage(config)
+	scorer, problems := scoring.Compile(spec)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return judge{t, scorer}
+}
+
+func (j judge) of(actual, expected string) scoring.ValidatorResult {
+	ev := evidence()
+	ev.FinalOutput = &actual
+	ev.Case.Expectations = map[string]scoring.CaseInput{"want": {Value: jsonText(j.t, expected)}}
+	return j.scorer.Score(ev).Validators[0]
+}
+
+// score fails the test when there is none.
+func (j judge) score(actual, expected string) float64 {
+	j.t.Helper()
+	r := j.of(actual, expected)
+	if r.NormalizedScore == nil {
+		j.t.Fatalf("%s of %q and %q: %s", r.Type, actual, expected, r.Reason)
+	}
+	return *r.NormalizedScore
+}
+
+// texts are short random texts of few words, so that they have some in common.
+func texts(r *rand.Rand) func() string {
+	words := []string{"the", "a", "Cat", "cat", "sat.", "on", "mat", "ß", "SS", "日本", "e\u0301", "\u00e9", "$5", "😀", "\u00a0", "x"}
+	gaps := []string{" ", " ", "  ", "\n", "\t", ""}
+	return func() string {
+		var b strings.Builder
+		for range r.IntN(9) {
+			b.WriteString(words[r.IntN(len(words))] + gaps[r.IntN(len(gaps))])
+		}
+		return b.String()
+	}
+}
+
+// What is promised of every score, whatever the texts and the config.
+func TestSimilarityPromises(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		typ, config        string
+		threshold          float64
+		symmetric, nothing bool // nothing: identical texts may have nothing to compare
+	}{
+		{scoring.FuzzyMatch, `{}`, 0.8, true, false},
+		{scoring.FuzzyMatch, `{"threshold":0.4,"case_insensitive":true,"normalize":true}`, 0.4, true, false},
+		{scoring.TokenF1, `{}`, 0.5, true, false},
+		{scoring.TokenF1, `{"threshold":0.3,"normalize":true,"remove_articles":true,"remove_punctuation":true}`, 0.3, true, false},
+		{scoring.BLEUScore, `{}`, 0.3, false, false},
+		{scoring.BLEUScore, `{"threshold":0.1,"smoothing":"method1","max_ngram":7,"case_insensitive":true}`, 0.1, false, false},
+		{scoring.ROUGEScore, `{}`, 0.3, true, true},
+		{scoring.ROUGEScore, `{"variant":"rouge-1","normalize":true,"case_insensitive":true}`, 0.3, true, true},
+		{scoring.ROUGEScore, `{"variant":"rouge-2","threshold":0}`, 0, true, true},
+		{scoring.ROUGEScore, `{"variant":"rouge-1","beta":2.5}`, 0.3, false, true},
+		{scoring.ChrFScore, `{"beta":1}`, 0.3, true, false},
+		{scoring.ChrFScore, `{"char_order":2,"normalize":true,"case_insensitive":true}`, 0.3, false, false},
+	} {
+		t.Run(c.typ+c.config, func(t *testing.T) {
+			t.Parallel()
+			j, r := judgeOf(t, c.typ, c.config), rand.New(rand.NewPCG(7, 8))
+			text := texts(r)
+			for range 400 {
+				a, b := text(), text()
+				got := j.of(a, b)
+				if got.State != scoring.Available {
+					t.Fatalf("%q and %q: %s", a, b, got.Reason)
+				}
+				score := *got.NormalizedScore
+				if math.IsNaN(score) || score < 0 || score > 1 {
+					t.Errorf("%q and %q: score %v", a, b, score)
+				}
+				if (got.Verdict == scoring.VerdictPass) != (score >= c.threshold) {
+					t.Errorf("%q and %q: %s with score %v and threshold %v", a, b, got.Verdict, score, c.threshold)
+				}
+				if other := j.score(b, a); c.symmetric && math.Abs(other-score) > 1e-12 {
+					t.Errorf("%q and %q: score %v, the other way round %v", a, b, score, other)
+				}
+				if same := j.score(a, a); math.Abs(same-1) > 1e-12 && !(c.nothing && same == 0) {
+					t.Errorf("%q and itself: score %v", a, same)
+				}
+			}
+		})
+	}
+}
+
+// More references never make a candidate worse.
+func TestBestReferenceCounts(t *testing.T) {
+	t.Parallel()
+	for _, typ := range []string{scoring.ROUGEScore, scoring.ChrFScore} {
+		j, text := judgeOf(t, typ, ""), texts(rand.New(rand.NewPCG(9, 9)))
+		for range 300 {
+			candidate, one, two := text(), text(), text()
+			want := max(j.score(candidate, list(t, one)), j.score(candidate, list(t, two)))
+			if got := j.score(candidate, list(t, one, two)); got != want {
+				t.Errorf("%s of %q against %q and %q: got %v, want %v", typ, candidate, one, two, got, want)
+			}
+		}
+	}
+}
+
+func list(t *testing.T, texts ...string) string {
+	t.Helper()
+	raw, err := json.Marshal(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// The distance that is worked out 64 cells at a time is the one that is worked
+// out cell by cell: short and long texts, alike and not.
+func TestEditDistance(t *testing.T) {
+	t.Parallel()
+	j, r := judgeOf(t, scoring.FuzzyMatch, ""), rand.New(rand.NewPCG(1, 2))
+	for i := range 800 {
+		a, b := letters(r, r.IntN(700), 1+i%5), letters(r, r.IntN(700), 1+i%5)
+		switch i % 4 {
+		case 0:
+			b = edited(r, a, r.IntN(90))
+		case 1: // the beginning moves to the end, so that the way is far from the diagonal
+			k := r.IntN(len(a) + 1)
+			b = slices.Concat(a[k:], b[:min(len(b), r.IntN(150))], a[:k])
+		case 2:
+			k := r.IntN(len(a) + 1)
+			b = slices.Concat(a[min(k, 40):], letters(r, r.IntN(300), 3))
+		}
+		want := levenshtein.ComputeDistance(string(a), string(b))
+		if got := detail(t, j.of(string(a), string(b)))["distance"]; got != float64(want) {
+			t.Fatalf("%q and %q: got %v, want %d", string(a), string(b), got, want)
+		}
+	}
+}
+
+// So is the length of the longest common subsequence.
+func TestCommonSubsequence(t *testing.T) {
+	t.Parallel()
+	j, r := judgeOf(t, scoring.ROUGEScore, ""), rand.New(rand.NewPCG(3, 4))
+	for i := range 300 {
+		a, b := letters(r, 1+r.IntN(300), 2+i%9), letters(r, 1+r.IntN(300), 2+i%9)
+		want := float64(commonByCells(a, b)) / float64(len(a))
+		if got := detail(t, j.of(spaced(a), spaced(b)))["precision"]; got != want {
+			t.Fatalf("%q and %q: got %v, want %v", string(a), string(b), got, want)
+		}
+	}
+}
+
+func commonByCells(a, b []rune) int {
+	row := make([]int, len(b)+1)
+	for _, x := range a {
+		diagonal := 0
+		for j, y := range b {
+			above := row[j+1]
+			row[j+1] = max(above, row[j])
+			if x == y {
+				row[j+1] = diagonal + 1
+			}
+			diagonal = above
+		}
+	}
+	return row[len(b)]
+}
+
+func letters(r *rand.Rand, n, kinds int) []rune {
+	out := make([]rune, n)
+	for i := range out {
+		out[i] = 'a' + rune(r.IntN(kinds))
+	}
+	return out
+}
+
+// edited is a text after some random edits.
+func edited(r *rand.Rand, text []rune, edits int) []rune {
+	out := append([]rune{}, text...)
+	for range edits {
+		i := r.IntN(len(out) + 1)
+		switch r.IntN(3) {
+		case 0:
+			out = append(out[:i], append([]rune{'ü'}, out[i:]...)...)
+		case 1:
+			out = append(out[:min(i, len(out))], out[min(i+1, len(out)):]...)
+		default:
+			if i < len(out) {
+				out[i] = 'z'
+			}
+		}
+	}
+	return out
+}
+
+func spaced(text []rune) string { return strings.Join(strings.Split(string(text), ""), " ") }
+
+func detail(t *testing.T, r scoring.ValidatorResult) map[string]any {
+	t.Helper()
+	var out map[string]any
+	if err := json.Unmarshal(r.Evidence, &out); err != nil {
+		t.Fatalf("%s: %v: %s", r.Type, err, r.Reason)
+	}
+	return out
+}
+
+// What is too long is an error that says so, of whoever wrote it.
+func TestTextBounds(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 100_001)
+	words := strings.Repeat("a b ", 100_000)
+	for _, c := range []struct {
+		typ, config, actual, expected, want, reason string
+	}{
+		{scoring.FuzzyMatch, "", strings.Repeat("ü", 100_000), "x", "fail", "below the threshold"},
+		{scoring.FuzzyMatch, "", long, "x", scoring.ClassEvaluatorError, "at most 100000 are compared"},
+		{scoring.FuzzyMatch, "", "x", long, scoring.ClassPackError, "at most 100000 are compared"},
+		{scoring.FuzzyMatch, `{"normalize":true}`, strings.Repeat(" ", 200_000) + "x", "x", "pass", ""},
+		{scoring.FuzzyMatch, `{"case_insensitive":true}`, strings.Repeat("ß", 50_001), "x", scoring.ClassEvaluatorError, "100002 characters"},
+		{scoring.MathEquivalence, "", "1" + strings.Repeat(" ", 5000) + "+1", "2", scoring.ClassEvaluatorError, "at most 4096 are read"},
+		{scoring.MathEquivalence, `{"extract_answer":true}`, strings.Repeat("so ", 5000) + "#### 2", "2", "pass", ""},
+		{scoring.MathEquivalence, "", strings.Repeat("x^", 50) + strings.Repeat("1e1000*", 400) + "1", "1", scoring.ClassEvaluatorError, "too large"},
+		{scoring.MathEquivalence, "", strings.Repeat("(9^32)^32*x+", 340) + "1", "1", scoring.ClassEvaluatorError, "too large"},
+		{scoring.BLEUScore, `{"max_ngram":1000}`, words, words, scoring.ClassPackError, "no more are counted"},
+		{scoring.BLEUScore, `{"max_ngram":1000}`, words, "a b", "fail", ""},
+		{scoring.ChrFScore, `{"char_order":1000}`, words, strings.Repeat("c", 1000), scoring.ClassEvaluatorError, "no more are counted"},
+		{scoring.ROUGEScore, "", strings.Repeat("c d ", 100_000), words, scoring.ClassEvaluatorError, "too many for a longest common subsequence"},
+		{scoring.ROUGEScore, `{"variant":"rouge-2"}`, words, words, "pass", ""},
+		{scoring.RegexMatch, "", "x", strings.Repeat("x", 65<<10), scoring.ClassPackError, "at most 65536 are compiled"},
+		{scoring.JSONSchema, "", "1", `{"allOf":[` + strings.Repeat("true,", 5000) + `true]}`, scoring.ClassPackError, "the schema is too large"},
+		{scoring.JSONSchema, "", "[" + strings.Repeat("1,", 200_000) + "1]",
+			`{"allOf":[` + strings.Repeat(`{"type":"array"},`, 2000) + `{}],"unevaluatedItems":false}`, scoring.ClassEvaluatorError, "too many steps"},
+		{scoring.JSONSchema, "", `"` + strings.Repeat("abc", 500_000) + `"`,
+			`{"anyOf":[` + strings.Repeat(`{"pattern":"(a|b|c)*d$"},`, 2000) + `true]}`, scoring.ClassEvaluatorError, "too many steps"},
+		{scoring.JSONSchema, "", "[" + strings.Repeat("1,", 500_000) + "1]", `{"items":{"type":"integer","minimum":0}}`, "pass", ""},
+		{scoring.JSONSchema, "", "[" + strings.Repeat("1,", 1<<20) + "1]", "true", scoring.ClassEvaluatorError, "at most 2097152 are read"},
+	} {
+		got := judgeOf(t, c.typ, c.config).of(c.actual, c.expected)
+		if got.OutcomeClass != c.want || !strings.Contains(got.Reason, c.reason) {
+			t.Errorf("%s %s: got %s (%s), want %s (%s)", c.typ, c.config, got.OutcomeClass, got.Reason, c.want, c.reason)
+		}
+	}
+}
+
+// Each step but one changes nothing the second time. Taking currency codes out
+// of a text can bring others together, which the format leaves there.
+func TestStepsAreIdempotent(t *testing.T) {
+	t.Parallel()
+	text := texts(rand.New(rand.NewPCG(5, 6)))
+	for _, key := range validatorType(t, scoring.NormalizedMatch).Config {
+		for _, step := range key.Enum {
+			once := scoring.Pipeline([]string{step})
+			for range 300 {
+				s := text() + "\r\n" + text()
+				if got := once(once(s)); got != once(s) && step != "strip_currency" {
+					t.Errorf("%s of %q: once %q, twice %q", step, s, once(s), got)
+				}
+			}
+		}
+	}
+}
+
+// Two texts that are the same after the usual steps are so however often the
+// steps are written down.
+func TestPipelineOfMany(t *testing.T) {
+	t.Parallel()
+	steps := strings.Repeat(`"trim","collapse_whitespace",`, 49) + `"lowercase"`
+	j := judgeOf(t, scoring.NormalizedMatch, fmt.Sprintf(`{"pipeline":[%s]}`, steps))
+	if got := j.score(" A  b ", "a b"); got != 1 {
+		t.Errorf("got score %v", got)
+	}
+}
