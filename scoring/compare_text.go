@@ -3,6 +3,7 @@ package scoring
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 	"sync"
 )
@@ -67,28 +68,57 @@ func regexMatch(settings) matcher {
 	return patternMatch(newMemo(compilePattern))
 }
 
-func patternMatch(patterns *memo[*regexp.Regexp]) matcher {
+func patternMatch(patterns *memo[*pattern]) matcher {
 	return func(expected string) (comparison, error) {
 		re, err := patterns.get(expected)
 		if err != nil {
 			return nil, err
 		}
 		return func(actual string) finding {
+			if re.steps(actual) > maxMatch {
+				return senseless(fmt.Sprintf("%d bytes are too many for a pattern of this size", len(actual)))
+			}
 			ok := re.MatchString(actual)
 			return judged(ok, "the pattern does not match").with(regexEvidence{"regex_match", clip(expected), ok})
 		}, nil
 	}
 }
 
-func compilePattern(pattern string) (*regexp.Regexp, error) {
-	if len(pattern) > maxPattern {
-		return nil, fmt.Errorf("the pattern has %d bytes; at most %d are compiled", len(pattern), maxPattern)
+// Bounds on matching. RE2 takes at most one step for each instruction of the
+// pattern at each byte of the text.
+const (
+	maxInstructions = 20_000
+	maxMatch        = 1 << 29 // steps
+)
+
+// pattern is a compiled pattern that knows how large it is.
+type pattern struct {
+	*regexp.Regexp
+	instructions int
+}
+
+func (p *pattern) steps(text string) int { return p.instructions * len(text) }
+
+func compilePattern(text string) (*pattern, error) {
+	if len(text) > maxPattern {
+		return nil, fmt.Errorf("the pattern has %d bytes; at most %d are compiled", len(text), maxPattern)
 	}
-	re, err := regexp.Compile(pattern)
+	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return nil, fmt.Errorf("the pattern is no RE2 expression: %w", err)
 	}
-	return re, nil
+	prog, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, fmt.Errorf("the pattern cannot be compiled: %w", err)
+	}
+	if n := len(prog.Inst); n > maxInstructions {
+		return nil, fmt.Errorf("the pattern has %d instructions when its repetitions are written out; at most %d are run", n, maxInstructions)
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("the pattern is no RE2 expression: %w", err)
+	}
+	return &pattern{re, len(prog.Inst)}, nil
 }
 
 // What a memo keeps: a pack's expected texts come from its cases, of which

@@ -2,7 +2,6 @@ package scoring
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -41,8 +40,8 @@ func (g *gauge) spend(steps int) bool {
 
 // install puts the gauge into what a compiler will compile.
 func (g *gauge) install(c *jsonschema.Compiler) {
-	c.UseRegexpEngine(func(pattern string) (jsonschema.Regexp, error) {
-		re, err := regexp.Compile(pattern)
+	c.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) {
+		re, err := compilePattern(text)
 		return gaugedPattern{re, g}, err
 	})
 	c.RegisterVocabulary(&jsonschema.Vocabulary{
@@ -131,14 +130,14 @@ func sizeOf(v any) int {
 	return 0
 }
 
-// gaugedPattern is a pattern whose steps are those of reading the text.
+// gaugedPattern is a pattern whose steps, which are shorter, count too.
 type gaugedPattern struct {
-	*regexp.Regexp
+	*pattern
 	gauge *gauge
 }
 
 func (p gaugedPattern) MatchString(s string) bool {
-	return p.gauge.spend(1+len(s)/2) && p.Regexp.MatchString(s)
+	return p.gauge.spend(1+p.steps(s)/16) && p.pattern.MatchString(s)
 }
 
 // nesting is how deep lists and objects stand inside one another, and how many
