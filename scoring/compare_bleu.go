@@ -33,7 +33,7 @@ type bleu struct {
 
 func bleuScore(s settings) matcher {
 	orders, _ := s.integer("max_ngram")
-	rule := bleu{prepared(s), threshold(s), int(min(orders, math.MaxInt32)), s.text("smoothing") == smoothSome}
+	rule := bleu{preparation(s), threshold(s), int(min(orders, math.MaxInt32)), s.text("smoothing") == smoothSome}
 	return func(expected string) (comparison, error) {
 		refs, err := references(expected, rule.words)
 		if err == nil {
@@ -98,7 +98,7 @@ func (r bleu) precision(order, matches, all int) float64 {
 	if matches == 0 && r.smooth && order > 1 {
 		return 1 / float64(all+1)
 	}
-	return share(matches, all)
+	return ratio(matches, all)
 }
 
 // nearestLength is the length of the reference that is nearest to n; of two

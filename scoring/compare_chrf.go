@@ -26,7 +26,7 @@ type chrf struct {
 func chrfScore(s settings) matcher {
 	orders, _ := s.integer("char_order")
 	beta, _ := s.number("beta")
-	rule := chrf{prepared(s), threshold(s), int(min(orders, math.MaxInt32)), beta}
+	rule := chrf{preparation(s), threshold(s), int(min(orders, math.MaxInt32)), beta}
 	return func(expected string) (comparison, error) {
 		refs, err := references(expected, rule.characters)
 		if err == nil {
@@ -90,8 +90,8 @@ func (r chrf) sums(candidate []rune, refs [][]rune) []chrfEvidence {
 		for i := range refs {
 			if n := g.size(i + 1); n > 0 {
 				common := g.shared(i+1, counts)
-				sums[i].Precision += share(common, g.size(0))
-				sums[i].Recall += share(common, n)
+				sums[i].Precision += ratio(common, g.size(0))
+				sums[i].Recall += ratio(common, n)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ type fuzzyEvidence struct {
 }
 
 func fuzzyMatch(s settings) matcher {
-	prepare := prepared(s)
+	prepare := preparation(s)
 	usual := fuzzyEvidence{Kind: FuzzyMatch, Threshold: threshold(s), AnyCase: s.flag("case_insensitive"), Normalize: s.flag("normalize")}
 	return func(expected string) (comparison, error) {
 		want, err := runesOf(prepare(expected))

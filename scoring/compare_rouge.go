@@ -33,7 +33,7 @@ type rouge struct {
 
 func rougeScore(s settings) matcher {
 	beta, _ := s.number("beta")
-	rule := rouge{prepared(s), threshold(s), s.text("variant"), beta}
+	rule := rouge{preparation(s), threshold(s), s.text("variant"), beta}
 	return func(expected string) (comparison, error) {
 		refs, err := references(expected, rule.words)
 		if err == nil {
@@ -81,7 +81,7 @@ func (r rouge) score(candidate []string, refs [][]string) rougeEvidence {
 	var best rougeEvidence
 	for i := range refs {
 		n := common(i + 1)
-		p, q := share(n, g.size(0)), share(n, g.size(i+1))
+		p, q := ratio(n, g.size(0)), ratio(n, g.size(i+1))
 		if f := fScore(p, q, r.beta); f > best.Score || i == 0 {
 			best.Score, best.Precision, best.Recall = f, p, q
 		}

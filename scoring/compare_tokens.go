@@ -22,7 +22,7 @@ func tokenF1(s settings) matcher {
 			if len(got) == 0 && len(want) == 0 {
 				e.Precision, e.Recall = 1, 1
 			} else {
-				e.Precision, e.Recall = share(e.Overlap, len(got)), share(e.Overlap, len(want))
+				e.Precision, e.Recall = ratio(e.Overlap, len(got)), ratio(e.Overlap, len(want))
 			}
 			e.Score = fScore(e.Precision, e.Recall, 1)
 			return rated(e.Score, limit).with(e)
@@ -64,8 +64,8 @@ func overlap(a, b []string) int {
 	return n
 }
 
-// share is a part of a whole; of nothing it is 0.
-func share(part, whole int) float64 {
+// ratio is a part of a whole; of nothing it is 0.
+func ratio(part, whole int) float64 {
 	if whole == 0 {
 		return 0
 	}

@@ -63,9 +63,9 @@ func pipeline(names []string) func(string) string {
 	}
 }
 
-// prepared is what fuzzy_match and the scores against references do to a text
+// preparation is what fuzzy_match and the scores against references do to a text
 // first, as their config says.
-func prepared(s settings) func(string) string {
+func preparation(s settings) func(string) string {
 	var names []string
 	if s.flag("normalize") {
 		names = append(names, stepTrim, stepCollapse)
