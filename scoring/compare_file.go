@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // The modes of file_content_match.
@@ -136,7 +134,7 @@ func checkFileSchema(s settings, p *problems, field string) {
 // fileSchemaMatch holds a file against the schema in the config, which is
 // compiled when it is first used.
 func fileSchemaMatch(s settings) matcher {
-	compile := sync.OnceValues(func() (*jsonschema.Schema, error) {
+	compile := sync.OnceValues(func() (*boundedSchema, error) {
 		if !s.has("schema") {
 			return nil, errors.New("there is no schema to hold the file against: give config.schema")
 		}
