@@ -167,6 +167,12 @@ func tables() map[string][]choice {
 	for _, s := range scoring.DimensionSources() {
 		t["dimension sources"] = append(t["dimension sources"], choice{value: s})
 	}
+	for _, m := range scoring.JudgeModes() {
+		t["judge modes"] = append(t["judge modes"], choice{value: m.Name})
+	}
+	for _, s := range scoring.SignalTypes() {
+		t["signals"] = append(t["signals"], choice{value: s.Name})
+	}
 	return t
 }
 

@@ -91,22 +91,28 @@ func newGrams[T comparable](candidate []T, references [][]T) *grams {
 	for i, text := range append([][]T{candidate}, references...) {
 		ids := make([]int32, len(text))
 		for j, element := range text {
-			id, ok := known[element]
-			switch {
-			case ok:
-			case i > 0:
-				id = unknown
-			default:
-				id = int32(len(known))
-				known[element] = id
-			}
-			ids[j] = id
+			ids[j] = gramName(known, element, i == 0)
 		}
 		g.texts = append(g.texts, ids)
 		g.names = append(g.names, slices.Clone(ids))
 	}
 	g.distinct, g.used = len(known), make([]int32, len(candidate))
 	return g
+}
+
+// gramName is the number of what stands in a text. The candidate, which comes
+// first, numbers what is new; in a reference that is unknown.
+func gramName[T comparable](known map[T]int32, what T, candidate bool) int32 {
+	name, ok := known[what]
+	switch {
+	case ok:
+	case candidate:
+		name = int32(len(known))
+		known[what] = name
+	default:
+		name = unknown
+	}
+	return name
 }
 
 // next goes on to sequences of one element more: each is one of the present
@@ -122,16 +128,7 @@ func (g *grams) next() {
 				continue
 			}
 			pair := uint64(names[j])<<32 | uint64(follows)
-			name, ok := known[pair]
-			switch {
-			case ok:
-			case i > 0:
-				name = unknown
-			default:
-				name = int32(len(known))
-				known[pair] = name
-			}
-			longer[j] = name
+			longer[j] = gramName(known, pair, i == 0)
 		}
 		g.names[i] = longer
 	}
