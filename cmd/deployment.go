@@ -171,7 +171,7 @@ func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
 	if !strings.HasPrefix(model, builtinPrefix) {
 		d.Model = filepath.Clean(a.path(model))
 	}
-	_, err = a.script(d.Model)
+	_, err = a.script(d.Model, newScriptClient)
 	return d, err
 }
 

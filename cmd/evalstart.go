@@ -160,7 +160,7 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	if o.dryRun {
 		return a.printPlan(plan)
 	}
-	clients, secrets, err := a.clients(plan.Agents)
+	clients, err := a.clients(plan)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 		return err
 	}
 	plan.Sandbox = described
-	e := execution{plan: plan, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow}
+	e := execution{plan: plan, pack: p, clients: clients, boxes: boxes, follow: o.follow}
 	result, err := a.execute(ctx, e)
 	if err != nil {
 		return err
@@ -228,8 +228,16 @@ func (a *app) printPlan(p *engine.Plan) error {
 		row.CostReason, known, total = why, known && why == "", total+usd
 		d.Agents = append(d.Agents, row)
 	}
-	if known {
-		d.MaxCostUSD = &total
+	calls, usd, why := p.JudgeCeiling()
+	for _, m := range p.Judges {
+		d.Judges = append(d.Judges, m.Provider+"/"+m.Model)
+	}
+	d.MaxJudgeCalls, d.JudgeCostReason = calls, why
+	if why == "" {
+		d.MaxJudgeCostUSD = &usd
+	}
+	if known && why == "" {
+		d.MaxCostUSD = new(total + usd)
 	}
 	for _, c := range p.Cases {
 		d.Cases = append(d.Cases, c.Key)

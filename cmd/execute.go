@@ -11,7 +11,6 @@ import (
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
-	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/store"
@@ -25,8 +24,7 @@ const heartbeat = time.Second
 type execution struct {
 	plan    *engine.Plan
 	pack    *pack.Pack
-	clients []provider.Client
-	secrets []string
+	clients modelClients
 	boxes   sandbox.Provider // nil when the mode needs none
 	follow  bool
 	resumed bool
@@ -95,7 +93,11 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) })
 	stop := a.beat(ctx, db, e.plan.RunID, cancel)
 	deps := engine.Deps{
-		Sink: event.Tee(recorder, screen...), Clients: e.clients, Boxes: e.boxes, Secrets: e.secrets, Now: a.p.Now,
+		Sink: event.Tee(recorder, screen...), Clients: e.clients.agents, Judges: e.clients.judges, Boxes: e.boxes,
+		Secrets: e.clients.secrets, Now: a.p.Now,
+		Recall: func(ctx context.Context, trialID string, attempt int, yield func(event.Event) error) error {
+			return db.Events(ctx, store.EventFilter{TrialID: trialID, Attempt: attempt}, func(_ int64, e event.Event) error { return yield(e) })
+		},
 	}
 	result, err = engine.Run(ctx, e.plan, deps)
 	stop()

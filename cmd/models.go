@@ -54,27 +54,47 @@ func scriptLabel(d engine.Deployment) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, ".yaml"), ".yml")
 }
 
-// clients makes one model client for each run agent, and collects the keys
-// they use. Everything that is missing is said at once.
-func (a *app) clients(agents []engine.RunAgent) ([]provider.Client, []string, error) {
-	var clients []provider.Client
-	var secrets []string
+// modelClients are the clients of a run: one for each run agent, by lane, one
+// for each judge's model, and the keys that they use.
+type modelClients struct {
+	agents  []provider.Client
+	judges  map[string]provider.Client
+	secrets []string
+}
+
+// target is a model that is to be called, and what it is called in errors.
+type target struct {
+	engine.Deployment
+	who   string
+	judge bool
+}
+
+// clients makes the clients of a plan. Everything that is missing is said at
+// once.
+func (a *app) clients(p *engine.Plan) (modelClients, error) {
+	c := modelClients{judges: map[string]provider.Client{}}
 	var errs []error
-	for _, agent := range agents {
-		client, key, err := a.client(agent.Deployment)
+	open := func(t target) provider.Client {
+		client, key, err := a.client(t)
 		if err != nil {
 			errs = append(errs, err)
-			continue
 		}
-		clients = append(clients, client)
 		if key != "" {
-			secrets = append(secrets, key)
+			c.secrets = append(c.secrets, key)
 		}
+		return client
+	}
+	for _, agent := range p.Agents {
+		c.agents = append(c.agents, open(target{Deployment: agent.Deployment, who: fmt.Sprintf("deployment %q", agent.Deployment.Name)}))
+	}
+	for _, m := range p.Judges {
+		d := engine.Deployment{Provider: m.Provider, Model: m.Model, BaseURL: m.BaseURL, Account: m.Account}
+		c.judges[m.Name] = open(target{Deployment: d, who: fmt.Sprintf("judge %q", m.Name), judge: true})
 	}
 	if len(errs) > 0 {
-		return nil, nil, joinFailures(errs)
+		return modelClients{}, joinFailures(errs)
 	}
-	return clients, secrets, nil
+	return c, nil
 }
 
 // joinFailures keeps the status and hint of the first failure.
@@ -88,15 +108,19 @@ func joinFailures(errs []error) error {
 	return &all
 }
 
-func (a *app) client(d engine.Deployment) (provider.Client, string, error) {
+func (a *app) client(d target) (provider.Client, string, error) {
 	if d.Provider == provider.Scripted {
-		client, err := a.script(d.Model)
+		open := newScriptClient
+		if d.judge {
+			open = newScriptJudge
+		}
+		client, err := a.script(d.Model, open)
 		return client, "", err
 	}
 	list := servers()
 	i := slices.IndexFunc(list, func(s server) bool { return s.provider == d.Provider })
 	if i < 0 && d.BaseURL == "" {
-		return nil, "", usage("deployment %q: this version has no client for provider %q", d.Name, d.Provider).
+		return nil, "", usage("%s: this version has no client for provider %q", d.who, d.Provider).
 			hint("give it the base URL of an OpenAI-compatible server: agentclash deployment create --base-url URL ...")
 	}
 	s := server{provider: d.Provider}
@@ -114,7 +138,7 @@ func (a *app) client(d engine.Deployment) (provider.Client, string, error) {
 	key = strings.TrimSpace(key) // what is sent is what must be kept out of every fact
 	client, err := newServerClient(s, key)
 	if err != nil {
-		return nil, "", usage("deployment %q: %w", d.Name, err)
+		return nil, "", usage("%s: %w", d.who, err)
 	}
 	return client, key, nil
 }
@@ -134,7 +158,7 @@ func builtinScript(name string) ([]byte, error) {
 }
 
 // script reads a scripted model: a file, or one that the binary carries.
-func (a *app) script(model string) (provider.Client, error) {
+func (a *app) script(model string, open func(string, []byte) (provider.Client, error)) (provider.Client, error) {
 	var src []byte
 	var err error
 	if name, ok := strings.CutPrefix(model, builtinPrefix); ok {
@@ -151,7 +175,7 @@ func (a *app) script(model string) (provider.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the script %q: %w", model, err)
 	}
-	client, err := newScriptClient(model, src)
+	client, err := open(model, src)
 	if err != nil {
 		return nil, usage("%w", err)
 	}
@@ -160,7 +184,7 @@ func (a *app) script(model string) (provider.Client, error) {
 
 // key finds a deployment's key: where its account says, else in its provider's
 // own variable or a secret of that name. A server of the user's own needs none.
-func (a *app) key(d engine.Deployment, keyVar string) (string, error) {
+func (a *app) key(d target, keyVar string) (string, error) {
 	switch scheme, name, _ := strings.Cut(d.Account, "://"); {
 	case d.Account == "":
 	case scheme == "env":
@@ -175,7 +199,7 @@ func (a *app) key(d engine.Deployment, keyVar string) (string, error) {
 		}
 		return "", noKey(d, "there is no secret %s", name).hint("agentclash secret set %s", name)
 	default:
-		return "", usage("deployment %q: %w", d.Name, errAccount)
+		return "", usage("%s: %w", d.who, errAccount)
 	}
 	if keyVar == "" {
 		return "", nil
@@ -204,9 +228,9 @@ func checkAccount(account string) error {
 	return errAccount
 }
 
-func noKey(d engine.Deployment, format string, args ...any) *failure {
+func noKey(d target, format string, args ...any) *failure {
 	return &failure{status: statusNoPermission, code: "provider_key_missing",
-		err: fmt.Errorf("deployment %q needs a key for %s: %w", d.Name, d.Provider, fmt.Errorf(format, args...))}
+		err: fmt.Errorf("%s needs a key for %s: %w", d.who, d.Provider, fmt.Errorf(format, args...))}
 }
 
 // secret reads a secret: from AGENTCLASH_SECRET_<NAME>, else from the store.

@@ -120,7 +120,7 @@ func (a *app) closeBoxes(ctx context.Context, boxes sandbox.Provider) {
 // one that belongs to the pack, else none.
 func (a *app) referenceOf(p *pack.Pack, named, file string) (string, provider.Client, error) {
 	if named != "" {
-		client, err := a.script(named)
+		client, err := a.script(named, newScriptClient)
 		return named, client, err
 	}
 	if p.Reference() == nil {

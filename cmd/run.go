@@ -365,11 +365,11 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	if len(e.plan.Trials) == 0 && r.Status != store.Interrupted {
 		return usage("run %s has nothing left to run: its status is %s", r.Name, r.Status)
 	}
-	clients, secrets, err := a.clients(e.plan.Agents)
+	clients, err := a.clients(e.plan)
 	if err != nil {
 		return err
 	}
-	e.clients, e.secrets, e.follow, e.resumed = clients, secrets, o.follow, true
+	e.clients, e.follow, e.resumed = clients, o.follow, true
 	kind := e.plan.Sandbox.Kind
 	if err := db.TakeOver(ctx, r.ID, self(), alive); err != nil {
 		return err

@@ -44,6 +44,15 @@ func newScriptClient(name string, src []byte) (provider.Client, error) {
 	return scripted.New(script), nil
 }
 
+// newScriptJudge is the judge of a script: its judges list.
+func newScriptJudge(name string, src []byte) (provider.Client, error) {
+	script, err := scripted.Load(name, src)
+	if err != nil {
+		return nil, err
+	}
+	return scripted.NewJudge(script), nil
+}
+
 func (a *app) openDocker(ctx context.Context, image string) (sandbox.Provider, error) {
 	return docker.Open(ctx, a.dockerOptions(image))
 }

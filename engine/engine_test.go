@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -84,6 +85,7 @@ type harness struct {
 	pack    *pack.Pack
 	agents  []engine.Deployment
 	clients []provider.Client
+	judges  map[string]provider.Client
 	boxes   sandbox.Provider
 	options engine.Options
 	secrets []string
@@ -127,7 +129,7 @@ func (h *harness) run(t *testing.T) engine.Result {
 func (h *harness) runPlan(t *testing.T, ctx context.Context, plan *engine.Plan) engine.Result {
 	t.Helper()
 	result, err := engine.Run(ctx, plan, engine.Deps{
-		Sink: event.SinkFunc(h.emit), Clients: h.clients, Boxes: h.boxes, Secrets: h.secrets,
+		Sink: event.SinkFunc(h.emit), Clients: h.clients, Judges: h.judges, Recall: h.recall, Boxes: h.boxes, Secrets: h.secrets,
 		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	})
@@ -146,6 +148,21 @@ func (h *harness) emit(_ context.Context, e event.Event) error {
 	h.facts = append(h.facts, e)
 	if h.onFact != nil {
 		h.onFact(e)
+	}
+	return nil
+}
+
+// recall reads an attempt's facts back, as a store does.
+func (h *harness) recall(_ context.Context, trialID string, attempt int, yield func(event.Event) error) error {
+	h.mu.Lock()
+	facts := slices.Clone(h.facts)
+	h.mu.Unlock()
+	for _, e := range facts {
+		if e.TrialID == trialID && e.Attempt == attempt {
+			if err := yield(e); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -47,6 +47,25 @@ func (l *eventLog) emitAs(source string, typ event.Type, payload any) {
 	}
 }
 
+// copy states a fact of an earlier attempt as one of this attempt, at the time
+// when it was one.
+func (l *eventLog) copy(e event.Event) {
+	if l.err != nil {
+		return
+	}
+	l.seq++
+	c := l.base
+	c.ID, c.Sequence, c.Type, c.Source = event.NewID(c.TrialID, c.Attempt, l.seq), l.seq, e.Type, e.Source
+	c.OccurredAt, c.Payload = e.OccurredAt, e.Payload
+	if err := l.fold.Apply(c); err != nil {
+		l.err = fmt.Errorf("fold what an earlier attempt recorded: %w", err)
+		return
+	}
+	if err := l.sink.Emit(l.ctx, c); err != nil {
+		l.err = fmt.Errorf("record %s: %w", c.Type, err)
+	}
+}
+
 func (l *eventLog) event(source string, typ event.Type, payload any) (event.Event, error) {
 	raw, err := marshal(payload)
 	if err != nil {

@@ -70,7 +70,6 @@ func NewPlan(req PlanRequest) (*Plan, error) {
 	if err := p.agents(req); err != nil {
 		return nil, err
 	}
-	p.Prices = listPrices(req.Deployments)
 	for _, c := range cases {
 		digest, err := req.Pack.CaseDigest(set.Key, c.Key())
 		if err != nil {
@@ -81,7 +80,10 @@ func NewPlan(req PlanRequest) (*Plan, error) {
 	if err := p.bind(req.Pack); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(p.checkOptions(), p.checkPrices()); err != nil {
+	if err := p.judges(); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(p.checkOptions(), p.checkPrices(), p.checkJudges()); err != nil {
 		return nil, err
 	}
 	p.schedule(req.NewID)
@@ -136,15 +138,33 @@ func (p *Plan) agents(req PlanRequest) error {
 	return nil
 }
 
-// listPrices are those of the providers that the deployments use. A provider
+// judges resolves the judges' models, and takes down today's prices of all that
+// the run asks.
+func (p *Plan) judges() (err error) {
+	p.Judges, err = judgeModels(p.scorer.JudgeModels(), p.Agents)
+	if err != nil {
+		return err
+	}
+	p.Prices = p.listPrices()
+	p.scorer = p.scorer.WithPrices(p.Prices)
+	return nil
+}
+
+// listPrices are those of the providers that agents and judges use. A provider
 // that one of them reaches at an address of its own has none: what is asked
 // there, nobody has listed.
-func listPrices(deployments []Deployment) scoring.ListPrices {
+func (p *Plan) listPrices() scoring.ListPrices {
+	elsewhere := map[string]bool{}
+	for _, a := range p.Agents {
+		elsewhere[a.Deployment.Provider] = elsewhere[a.Deployment.Provider] || a.Deployment.BaseURL != ""
+	}
+	for _, m := range p.Judges {
+		elsewhere[m.Provider] = elsewhere[m.Provider] || m.BaseURL != ""
+	}
 	var providers []string
-	for _, d := range deployments {
-		elsewhere := func(other Deployment) bool { return other.Provider == d.Provider && other.BaseURL != "" }
-		if !slices.ContainsFunc(deployments, elsewhere) {
-			providers = append(providers, d.Provider)
+	for name, own := range elsewhere {
+		if !own {
+			providers = append(providers, name)
 		}
 	}
 	return scoring.CurrentPrices().Of(providers...)
@@ -256,6 +276,28 @@ func (p *Plan) Ceiling(lane int) (usd float64, why string) {
 		return 0, fmt.Sprintf("no price is known for %s/%s", d.Provider, d.Model)
 	}
 	return max(in, out) * attempts, ""
+}
+
+// JudgeCeiling is how many calls the run's judges can make and what these can
+// cost, retries of invalid trials included. why says what is missing when there
+// is no ceiling.
+func (p *Plan) JudgeCeiling() (calls int, usd float64, why string) {
+	each, ranked := p.scorer.JudgeCalls()
+	groups := len(p.Cases) * p.Options.Repetitions
+	attempts := 1 + p.Options.RetryInvalid
+	calls = attempts * groups * (each*len(p.Agents) + ranked)
+	most := p.scorer.JudgeLimits().MaxCallsUSD
+	if calls > 0 && most <= 0 {
+		return calls, 0, "the pack sets no judge_limits.max_calls_usd"
+	}
+	budgets := 0
+	if each > 0 {
+		budgets += len(p.Agents)
+	}
+	if ranked > 0 {
+		budgets++
+	}
+	return calls, most * float64(attempts*groups*budgets), ""
 }
 
 // Caps are the limits of one trial of a run agent, on a case that sets none of

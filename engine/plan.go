@@ -25,6 +25,8 @@ type Plan struct {
 	Agents     []RunAgent          `json:"agents"`
 	Cases      []CaseRef           `json:"cases"`
 	Options    Options             `json:"options"`
+	// Judges are the models that the spec's judges ask.
+	Judges []JudgeModel `json:"judges,omitempty"`
 	// Prices are the list prices of the day the run was planned, for models
 	// that the pack does not price; costs are worked out again by these.
 	Prices scoring.ListPrices `json:"prices,omitzero"`

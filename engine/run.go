@@ -22,6 +22,11 @@ type Deps struct {
 	Sink event.Sink
 	// Clients holds one client for each run agent, by lane.
 	Clients []provider.Client
+	// Judges holds one client for each judge's model, by JudgeModel.Name.
+	Judges map[string]provider.Client
+	// Recall reads the stored events of an attempt, in their sequence, so that
+	// what only lacks its judges need not be run again. Nil: all is run again.
+	Recall func(ctx context.Context, trialID string, attempt int, yield func(event.Event) error) error
 	// Boxes opens sandboxes; nil when the mode needs none.
 	Boxes sandbox.Provider
 	// Secrets are values that must not appear in any fact.
@@ -39,8 +44,12 @@ type run struct {
 	redact     *redactor
 	graderTime time.Duration // what the code_execution commands may take together, slack included
 	lanes      []*lane
-	seq        atomic.Int64 // of the run's own events
+	groups     map[groupKey]*group
 	settled    atomic.Int64 // trials that need no more attempts
+
+	facts sync.Mutex // held while one of the run's own events is stated
+	seq   int64      // of the last of them
+	err   error      // the first that could not be
 }
 
 // lane is one run agent's part of a run.
@@ -85,7 +94,7 @@ func newRun(plan *Plan, deps Deps) (*run, error) {
 		return nil, fmt.Errorf("run %s: %w", plan.Name, sandbox.ErrUnavailable)
 	}
 	r := &run{plan: plan, deps: deps, mode: m, redact: newRedactor(deps.Secrets)}
-	r.seq.Store(plan.before.Facts)
+	r.seq, r.groups = plan.before.Facts, newGroups(plan)
 	for _, g := range plan.scorer.Graders() {
 		r.graderTime += graderTimeout(g) + graderSlack
 	}
@@ -113,19 +122,18 @@ func (r *run) trials(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
-		if r.lanes[t.Agent].halted.Load() != nil {
-			r.settled.Add(1)
-			continue
-		}
 		g.Go(func() error { return r.trial(ctx, t) })
 	}
 	return g.Wait()
 }
 
-// trial makes attempts until one counts or the retries are used up.
+// trial makes attempts until one counts or the retries are used up. One that
+// is ranked with others waits for them, and whoever comes last finishes it.
 func (r *run) trial(ctx context.Context, t Trial) error {
-	l := r.lanes[t.Agent]
-	defer r.forget(t)
+	if r.lanes[t.Agent].halted.Load() != nil {
+		r.settled.Add(1)
+		return r.arrive(ctx, t, nil)
+	}
 	for number, calls := t.Attempt, 0; ; number++ {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -135,26 +143,44 @@ func (r *run) trial(ctx context.Context, t Trial) error {
 			return err
 		}
 		a.calls = calls
-		result, f, err := a.do(ctx)
-		if err != nil {
+		end, err := a.do(ctx)
+		switch {
+		case err != nil:
+			return err
+		case end.fault == faultHalt:
+			return context.Cause(ctx)
+		case r.groups != nil && end.scored() && !r.plan.scorer.Unreached(a.log.fold.Evidence()):
+			return r.arrive(ctx, t, &parked{a, end})
+		}
+		if err := r.settle(a, end, true); err != nil {
 			return err
 		}
-		if f == faultHalt {
-			return context.Cause(ctx)
+		if !a.again {
+			return r.arrive(ctx, t, nil)
 		}
 		calls = a.calls
-		l.add(result, !a.again)
-		if f == faultFatal {
-			l.halted.CompareAndSwap(nil, &ending{code: result.Code, err: errors.New(result.Reason)})
-		}
-		if !a.again {
-			r.settled.Add(1)
-			return nil
-		}
 		if err := r.retry(0).Pause(ctx, a.wait); err != nil {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// settle finishes an attempt and counts it.
+func (r *run) settle(a *attempt, end ending, again bool) error {
+	result, f, err := a.finish(end, again)
+	if err != nil {
+		return err
+	}
+	l := r.lanes[a.trial.Agent]
+	l.add(result, !a.again)
+	if f == faultFatal {
+		l.halted.CompareAndSwap(nil, &ending{code: result.Code, err: errors.New(result.Reason)})
+	}
+	if !a.again {
+		r.settled.Add(1)
+		r.forget(a.trial)
+	}
+	return nil
 }
 
 func (r *run) attempt(ctx context.Context, t Trial, number int) (*attempt, error) {
@@ -164,7 +190,7 @@ func (r *run) attempt(ctx context.Context, t Trial, number int) (*attempt, error
 		return nil, err
 	}
 	client := r.deps.Clients[t.Agent]
-	return &attempt{
+	a := &attempt{
 		run: r, trial: t, number: number, agent: agent, deployment: agent.Deployment, kase: kase,
 		limits: resolveLimits(r.plan.spec, kase, agent.Deployment), client: client,
 		log: &eventLog{
@@ -176,7 +202,10 @@ func (r *run) attempt(ctx context.Context, t Trial, number int) (*attempt, error
 				TrialID: t.ID, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: number,
 			},
 		},
-	}, nil
+	}
+	ref := provider.Ref{Agent: agent.Label, Case: t.CaseKey, Repetition: t.Repetition, Attempt: number}
+	a.panel = r.panel(ref, func(typ event.Type, payload any) { a.log.emitAs(event.SourceScoring, typ, payload) })
+	return a, nil
 }
 
 // retry is how model calls are retried: by the plan's seed, so that the same
@@ -187,21 +216,34 @@ func (r *run) retry(step time.Duration) provider.Retry {
 
 // forget lets a scripted client drop what it keeps for a trial.
 func (r *run) forget(t Trial) {
+	ref := provider.Ref{Agent: r.plan.Agents[t.Agent].Label, Case: t.CaseKey, Repetition: t.Repetition}
 	if f, ok := r.deps.Clients[t.Agent].(provider.Forgetter); ok {
-		f.Forget(provider.Ref{Agent: r.plan.Agents[t.Agent].Label, Case: t.CaseKey, Repetition: t.Repetition})
+		f.Forget(ref)
+	}
+	for _, judge := range r.deps.Judges {
+		if f, ok := judge.(provider.Forgetter); ok {
+			f.Forget(ref)
+		}
 	}
 }
 
+// emit states a fact of the run's own. The first that cannot be stated sticks.
 func (r *run) emit(ctx context.Context, typ event.Type, payload any) error {
 	raw, err := marshal(payload)
 	if err != nil {
 		return err
 	}
-	seq := r.seq.Add(1)
-	return r.deps.Sink.Emit(context.WithoutCancel(ctx), event.Event{
-		ID: event.NewRunID(r.plan.RunID, seq), SchemaVersion: event.SchemaVersion, RunID: r.plan.RunID, Sequence: seq,
+	r.facts.Lock()
+	defer r.facts.Unlock()
+	if r.err != nil {
+		return r.err
+	}
+	r.seq++
+	r.err = r.deps.Sink.Emit(context.WithoutCancel(ctx), event.Event{
+		ID: event.NewRunID(r.plan.RunID, r.seq), SchemaVersion: event.SchemaVersion, RunID: r.plan.RunID, Sequence: r.seq,
 		Type: typ, Source: event.SourceRun, OccurredAt: r.deps.Now().UTC(), Payload: r.redact.apply(raw),
 	})
+	return r.err
 }
 
 // add counts an attempt; last says that no other of the same trial follows.

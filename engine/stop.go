@@ -39,7 +39,7 @@ const (
 	phaseOpen   = "sandbox"
 	phaseStage  = "staging"
 	phaseAgent  = "agent"
-	phaseVerify = "verification" // scoring has its own, scoring.PhaseScoring
+	phaseVerify = "verification" // the judges' is scoring.PhaseScoring
 )
 
 // fault is whose failure ended a trial.
@@ -64,6 +64,10 @@ type ending struct {
 	answer *string
 	call   *provider.Error // when a model call failed
 }
+
+// scored says that the trial comes to scoring; other endings leave nothing that
+// could be judged.
+func (e ending) scored() bool { return e.fault == faultNone || e.fault == faultAgent }
 
 func done(answer string) ending { return ending{stop: stopCompleted, answer: &answer} }
 

@@ -29,6 +29,8 @@ type attempt struct {
 	client     provider.Client
 	log        *eventLog
 	box        sandbox.Session // nil when the mode needs none
+	panel      *panel          // the judges
+	carried    bool            // the agent's part is an earlier attempt's
 
 	startedAt  time.Time // of the agent's part; staging is not counted
 	steps      int
@@ -41,11 +43,26 @@ type attempt struct {
 	wait       time.Duration // before it, as the provider asked
 }
 
-// do takes an attempt from an empty box to a scored result. The result's
-// outcome is empty when the run ended under it: such a trial is unfinished.
-// The error is non-nil only when facts could not be recorded.
-func (a *attempt) do(ctx context.Context) (scoring.Trial, fault, error) {
-	a.log.emitAs(event.SourceRun, event.TrialQueued, event.Queue{Attempt: a.number})
+// do takes an attempt from an empty box to what can be scored: all its evidence
+// is there but for rankings. The fault is faultHalt when the run ended under it:
+// such a trial is unfinished. The error is non-nil only when facts could not be
+// recorded.
+func (a *attempt) do(ctx context.Context) (ending, error) {
+	end, carried, err := a.carry(ctx)
+	if err != nil {
+		return end, err
+	}
+	if a.carried = carried; !carried {
+		end = a.agentsPart(ctx)
+	}
+	if end.scored() {
+		end = a.guarded(func() ending { return a.askJudges(ctx, end) })
+	}
+	return end, a.log.err
+}
+
+// agentsPart is all that the agent and its graders do.
+func (a *attempt) agentsPart(ctx context.Context) ending {
 	end := a.guarded(func() ending { return a.prepare(ctx) })
 	if a.box != nil {
 		defer a.closeBox(ctx)
@@ -53,11 +70,24 @@ func (a *attempt) do(ctx context.Context) (scoring.Trial, fault, error) {
 	if end.fault == faultNone {
 		end = a.guarded(func() ending { return a.work(ctx) })
 	}
-	if a.log.err != nil || end.fault == faultHalt {
-		return scoring.Trial{}, faultHalt, a.log.err
+	if end.scored() {
+		start := event.ScoringStarted{EvaluationSpecID: a.run.plan.SpecDigest, StopReason: end.stop, AgentCode: end.code}
+		if end.err != nil {
+			start.Reason = clipText(end.err.Error(), maxReason)
+		}
+		a.log.emitAs(event.SourceScoring, event.ScoringStart, start)
 	}
+	return end
+}
+
+// finish scores the attempt, decides its outcome and states both. Another
+// attempt follows where again allows it and it can help.
+func (a *attempt) finish(end ending, again bool) (scoring.Trial, fault, error) {
 	result := a.result(end)
-	a.again = a.retries(end)
+	if end.scored() && result.Outcome == scoring.OutcomeInvalid && result.Scorecard.JudgeError != "" {
+		end.fault = faultInfra
+	}
+	a.again = again && a.retries(end)
 	a.log.emitAs(event.SourceRun, event.TrialDone, event.TrialEnd{Trial: result, WillRetry: a.again})
 	return result, end.fault, a.log.err
 }
@@ -213,17 +243,16 @@ func (a *attempt) result(end ending) scoring.Trial {
 	}
 	ev := a.log.fold.Evidence()
 	a.run.plan.scorer.Measure(&t, ev)
-	switch end.fault {
-	case faultNone, faultAgent:
+	t.Judging, t.Carried = a.panel.judging(), a.carried
+	if end.scored() {
 		a.score(&t, end, ev)
-	default:
+	} else {
 		t.Outcome, t.Code, t.Phase = scoring.OutcomeInvalid, end.code, end.phase
 	}
 	return t
 }
 
 func (a *attempt) score(t *scoring.Trial, end ending, ev scoring.Evidence) {
-	a.log.emitAs(event.SourceScoring, event.ScoringStart, event.ScoringStarted{EvaluationSpecID: a.run.plan.SpecDigest})
 	card := a.run.plan.scorer.Score(ev)
 	a.run.plan.scorer.Decide(t, card, end.code)
 	a.log.emitAs(event.SourceScoring, event.ScoringDone, event.ScoringEnd{

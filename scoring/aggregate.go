@@ -33,10 +33,19 @@ type Aggregator struct {
 	dimensions  []string
 	minPassRate float64
 	last        map[trialKey]slim
-	// spent holds the cost of the attempts that do not decide.
+	// spent holds the cost of all attempts.
 	spent []float64
 	// unpriced counts all attempts of unknown cost.
 	unpriced int
+	judging  judging
+}
+
+// judging adds up what judges were asked.
+type judging struct {
+	calls    int
+	tokens   int64
+	spent    []float64
+	unpriced bool
 }
 
 type trialKey struct {
@@ -77,31 +86,61 @@ func NewAggregator(spec Spec, minPassRate float64) *Aggregator {
 // Add takes an attempt of a trial into account. An attempt without an outcome
 // is not finished: it counts as spend and as nothing else.
 func (a *Aggregator) Add(t Trial) {
-	if t.CostUSD == nil {
-		a.unpriced++
-	}
+	a.spend(t)
 	switch t.Outcome {
 	case OutcomePassed, OutcomeFailed, OutcomeInvalid:
 	default:
-		a.spend(t.CostUSD)
 		return
 	}
 	key := trialKey{t.CaseKey, t.Repetition}
-	before, ok := a.last[key]
-	if ok && before.attempt > t.Attempt {
-		a.spend(t.CostUSD)
+	if before, ok := a.last[key]; ok && before.attempt > t.Attempt {
 		return
-	}
-	if ok {
-		a.spend(before.cost)
 	}
 	a.last[key] = a.slim(t)
 }
 
-func (a *Aggregator) spend(cost *float64) {
-	if cost != nil {
-		a.spent = append(a.spent, *cost)
+// spend counts what an attempt cost. What it carried over from an earlier one
+// was counted there.
+func (a *Aggregator) spend(t Trial) {
+	switch {
+	case t.Carried:
+	case t.CostUSD == nil:
+		a.unpriced++
+	default:
+		a.spent = append(a.spent, *t.CostUSD)
 	}
+	j := t.Judging
+	if j == nil {
+		return
+	}
+	a.judging.calls += j.Calls
+	a.judging.tokens += j.Tokens
+	if j.CostUSD == nil {
+		a.judging.unpriced = true
+	} else {
+		a.judging.spent = append(a.judging.spent, *j.CostUSD)
+	}
+}
+
+// total is nil when nothing was asked.
+func (j judging) total() *Judging {
+	if j.calls == 0 {
+		return nil
+	}
+	out := &Judging{Calls: j.calls, Tokens: j.tokens}
+	if !j.unpriced {
+		out.CostUSD = new(sumOf(j.spent))
+	}
+	return out
+}
+
+// sumOf does not depend on the order of the numbers.
+func sumOf(list []float64) float64 {
+	sum := 0.0
+	for _, v := range slices.Sorted(slices.Values(list)) {
+		sum += v
+	}
+	return sum
 }
 
 func (a *Aggregator) slim(t Trial) slim {
@@ -174,7 +213,7 @@ func (a *Aggregator) Scorecard() AgentScorecard {
 	}
 	out.Headline = headline(out)
 	out.Dimensions = a.means(valid)
-	out.SpentUSD = a.total(trials)
+	out.SpentUSD, out.Judging = a.total(), a.judging.total()
 	sums(&out, valid)
 	return out
 }
@@ -269,21 +308,11 @@ func (m *mean) value() *float64 {
 	return new(m.sum / m.n)
 }
 
-// total is what all attempts cost; nil when any of them is unknown.
-func (a *Aggregator) total(trials []slim) *float64 {
-	if a.unpriced > 0 {
+// total is what all attempts cost, judges included; nil when any of it is
+// unknown.
+func (a *Aggregator) total() *float64 {
+	if a.unpriced > 0 || a.judging.unpriced {
 		return nil
 	}
-	sum := 0.0
-	for _, s := range trials {
-		if s.cost != nil {
-			sum += *s.cost
-		}
-	}
-	rest := slices.Clone(a.spent)
-	slices.Sort(rest)
-	for _, v := range rest {
-		sum += v
-	}
-	return &sum
+	return new(sumOf(append(slices.Clone(a.spent), a.judging.spent...)))
 }

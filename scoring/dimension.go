@@ -13,6 +13,7 @@ type dimension struct {
 	rate   func(*dimension, *reading) scored
 	scope  []int // validators read, for the sources validators and metric
 	metric int   // index, for the source metric
+	judge  int   // index, for the source llm_judge
 }
 
 // scored is a dimension's result, with what its JSON does not say.
@@ -46,6 +47,7 @@ type reading struct {
 	results []result
 	metrics []measured
 	signals []observed
+	judges  []opinion
 }
 
 // dimensionSource is a row of the table of sources; one without rate is one
@@ -66,7 +68,7 @@ func sources() []dimensionSource {
 		{name: SourceLatency, rate: (*dimension).latency, raw: true},
 		{name: SourceCost, rate: (*dimension).cost, raw: true},
 		{name: SourceBehavioral, rate: (*dimension).behavioral},
-		{name: SourceJudge},
+		{name: SourceJudge, rate: (*dimension).judged},
 		{name: SourceHumanPreference},
 	}
 }
@@ -146,6 +148,14 @@ func (d *dimension) reliability(from *reading) scored {
 	return d.give(0).by(cmp.Or(from.t.at(AtFailure), from.t.at(AtEnd)))
 }
 
+func (d *dimension) judged(from *reading) scored {
+	o := &from.judges[d.judge]
+	if o.State != Available {
+		return d.lack(o.State, o.cause, clipTo(fmt.Sprintf("judge %s: %s", quoted(o.Key), o.Reason), maxReason)).by(o.Source)
+	}
+	return d.give(*o.NormalizedScore).by(o.Source)
+}
+
 func (d *dimension) latency(from *reading) scored { return d.lower(from.t.latency(from.s, nil)) }
 
 func (d *dimension) cost(from *reading) scored { return d.lower(from.t.modelCost(from.s, nil)) }
@@ -210,6 +220,13 @@ func (s *Scorer) prepareDimensions() {
 			s.metrics[d.metric].used = true
 			if s.metrics[d.metric].Collector == CollectorPassRate {
 				d.scope = all
+			}
+		}
+		if decl.Source == SourceJudge {
+			d.judge = slices.IndexFunc(s.judges, func(j judge) bool { return j.Key == decl.JudgeKey })
+			s.judges[d.judge].used = true
+			if decl.PassThreshold != nil {
+				s.judges[d.judge].mark = *decl.PassThreshold
 			}
 		}
 		for _, i := range d.scope {

@@ -46,6 +46,10 @@ type Evidence struct {
 	// CodeRuns are code_execution results by validator key.
 	CodeRuns map[string]CodeRun
 
+	// JudgeReplies are what the trial's judges were asked and answered, by
+	// sequence. Of several to one question and sample the last counts.
+	JudgeReplies []JudgeReply
+
 	// Sources point at the event that best explains a piece of evidence, under
 	// the names of the At constants, [AtFile] and [AtCode].
 	Sources map[string]Source

@@ -7,4 +7,6 @@ var (
 	ParsePath      = parsePath
 	ParseReference = parseReference
 	Pipeline       = pipeline
+	Rotated        = rotated
+	Shuffled       = shuffled
 )

@@ -1,5 +1,7 @@
 package scoring
 
+import "cmp"
+
 // The codes that scoring gives to a trial's outcome. A trial that the
 // scorecard itself decides has none.
 const (
@@ -7,6 +9,7 @@ const (
 	CodeNoVerdict  = "no_verdict"
 	CodePackError  = "pack_error"
 	CodeInfraError = "infra_error"
+	CodeJudgeError = "judge_error"
 )
 
 // The phases of an invalid trial that scoring finds out about.
@@ -26,7 +29,8 @@ type Decision struct {
 // Decide is the outcome of a trial that ended regularly, in this order: what
 // the machinery failed to do makes it invalid; what the agent never produced
 // makes it failed, whatever the scorecard says; what the pack's author must
-// mend makes it invalid; then the verdict decides, and no verdict is no pass.
+// mend and what the judges did not say makes it invalid; then the verdict
+// decides, and no verdict is no pass.
 func (c Scorecard) Decide() Decision {
 	switch {
 	case c.InfraError != "":
@@ -35,6 +39,8 @@ func (c Scorecard) Decide() Decision {
 		return Decision{OutcomeFailed, CodeNoOutput, "", c.NoOutput}
 	case c.PackError != "":
 		return Decision{OutcomeInvalid, CodePackError, PhaseScoring, c.PackError}
+	case c.JudgeError != "":
+		return Decision{OutcomeInvalid, cmp.Or(c.JudgeErrorCode, CodeJudgeError), PhaseScoring, c.JudgeError}
 	case c.Passed == nil:
 		return Decision{OutcomeFailed, CodeNoVerdict, "", c.OverallReason}
 	case !*c.Passed:

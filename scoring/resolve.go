@@ -16,6 +16,7 @@ const (
 	causeAgent               // the agent did not produce what is read
 	causePack                // the pack's author must mend something
 	causeEngine              // the machinery around the agent failed
+	causeJudge               // a judge gave no reply that says anything
 )
 
 // resolved is what a reference gave: a text, or why there is none.

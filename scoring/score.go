@@ -1,6 +1,7 @@
 package scoring
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -15,6 +16,7 @@ type Scorer struct {
 	dimensions []dimension
 	signals    []func(*trial, *Scorer, []result) value // of the spec, in declared order
 	graders    []Grader
+	judges     []judge
 	prices     ListPrices
 }
 
@@ -45,6 +47,7 @@ func Compile(spec Spec) (*Scorer, []Problem) {
 			s.signals = append(s.signals, findSignal(decl.Key).measure)
 		}
 	}
+	s.prepareJudges(c.judges)
 	s.prepareDimensions()
 	return s, nil
 }
@@ -96,7 +99,7 @@ func (s *Scorer) Score(ev Evidence) Scorecard {
 	for i := range s.metrics {
 		metrics[i] = t.measure(&s.metrics[i], s, results)
 	}
-	from := &reading{t, s, results, metrics, t.observe(s, results)}
+	from := &reading{t: t, s: s, results: results, metrics: metrics, signals: t.observe(s, results), judges: t.opinions(s)}
 	dims := make([]scored, len(s.dimensions))
 	for i := range s.dimensions {
 		d := &s.dimensions[i]
@@ -130,7 +133,10 @@ func (s *Scorer) card(from *reading, dims []scored) Scorecard {
 	for _, signal := range from.signals {
 		c.Signals = append(c.Signals, signal.SignalResult)
 	}
-	s.blame(&c, results, dims, o)
+	for _, o := range from.judges {
+		c.Judges = append(c.Judges, o.JudgeResult)
+	}
+	s.blame(&c, from, dims, o)
 	return c
 }
 
@@ -187,8 +193,12 @@ func (s *Scorer) validity(results []result, metrics []measured, dims []scored) (
 // could not be run is not: it makes the trial invalid when a dimension rests
 // on it, and so does evidence that the pack does not hold, or that was not
 // collected, when without it there is no verdict.
-func (s *Scorer) blame(c *Scorecard, results []result, dims []scored, o overall) {
-	for i, r := range results {
+//
+// A judge that could not be reached makes the trial invalid as well, so that
+// every trial is scored by the same judges; replies that say nothing, where
+// they leave the verdict open.
+func (s *Scorer) blame(c *Scorecard, from *reading, dims []scored, o overall) {
+	for i, r := range from.results {
 		switch {
 		case s.used[i] && r.OutcomeClass == ClassInfraError:
 			setOnce(&c.InfraError, "validator", r.Key, r.Reason)
@@ -199,8 +209,20 @@ func (s *Scorer) blame(c *Scorecard, results []result, dims []scored, o overall)
 			setOnce(&c.NoOutput, "validator", r.Key, r.lack)
 		}
 	}
+	for i, j := range from.judges {
+		switch {
+		case !s.judges[i].used:
+		case j.cause == causeAgent:
+			setOnce(&c.NoOutput, "judge", j.Key, j.Reason)
+		case j.unreached:
+			setOnce(&c.JudgeError, "judge", j.Key, j.Reason)
+			c.JudgeErrorCode = cmp.Or(c.JudgeErrorCode, j.code)
+		}
+	}
 	for _, i := range o.open {
 		switch dims[i].cause {
+		case causeJudge:
+			setOnce(&c.JudgeError, "dimension", dims[i].Key, dims[i].Reason)
 		case causeEngine:
 			setOnce(&c.InfraError, "dimension", dims[i].Key, dims[i].Reason)
 		case causePack:

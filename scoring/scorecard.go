@@ -44,8 +44,10 @@ type Scorecard struct {
 	Validators     []ValidatorResult `json:"validators"` // in declared order
 	Metrics        []MetricResult    `json:"metrics"`    // in declared order
 	// Signals are the behavioural ones, in declared order.
-	Signals     []SignalResult `json:"signals,omitempty"`
-	SideMetrics SideMetrics    `json:"side_metrics,omitzero"`
+	Signals []SignalResult `json:"signals,omitempty"`
+	// Judges are the LLM judges, in declared order.
+	Judges      []JudgeResult `json:"judges,omitempty"`
+	SideMetrics SideMetrics   `json:"side_metrics,omitzero"`
 	// NoOutput names what the agent never produced although a validator
 	// reads it; such a trial is failed whatever the rest says.
 	NoOutput string `json:"no_output,omitempty"`
@@ -55,6 +57,11 @@ type Scorecard struct {
 	// InfraError names what the machinery around the agent failed to do, such
 	// as starting a test command; such a trial is invalid with code infra_error.
 	InfraError string `json:"infra_error,omitempty"`
+	// JudgeError names the judge that was not reached, or whose replies say
+	// nothing; such a trial is invalid, in the phase scoring, with the code of
+	// the call that failed or judge_error.
+	JudgeError     string `json:"judge_error,omitempty"`
+	JudgeErrorCode string `json:"judge_error_code,omitempty"`
 }
 
 // ValidatorResult is the result of one validator.
@@ -100,6 +107,47 @@ type SignalResult struct {
 	Source        *Source  `json:"source,omitempty"` // of a score below 1
 }
 
+// JudgeResult is what the replies to one judge's questions come to.
+type JudgeResult struct {
+	Key   string `json:"judge_key"`
+	Mode  string `json:"mode"`
+	State State  `json:"state"`
+	// NormalizedScore is the score, 0 to 1, that the models came to.
+	NormalizedScore *float64 `json:"normalized_score"`
+	Confidence      string   `json:"confidence,omitempty"` // low, medium, high or single-model
+	// Variance is that of all samples, of two or more, and Spread the distance
+	// between the highest and the lowest model.
+	Variance    *float64     `json:"variance,omitempty"`
+	Spread      *float64     `json:"spread,omitempty"`
+	SampleCount int          `json:"sample_count"` // as declared, of all models
+	ModelCount  int          `json:"model_count"`
+	UnableCount int          `json:"unable_to_judge_count,omitempty"`
+	Reason      string       `json:"reason,omitempty"`
+	Warnings    []string     `json:"warnings,omitempty"`
+	Models      []JudgeModel `json:"models,omitempty"` // in declared order
+	Calls       []JudgeCall  `json:"calls,omitempty"`  // in the order they were asked
+	Source      *Source      `json:"source,omitempty"` // of the lowest sample
+}
+
+// JudgeModel is what one model of a judge came to.
+type JudgeModel struct {
+	Model   string   `json:"model"`
+	Score   *float64 `json:"score"`   // nil: it gave no sample that counts
+	Samples int      `json:"samples"` // that count
+}
+
+// JudgeCall is one sample of a judge: a score, or why it does not count.
+type JudgeCall struct {
+	Model      string   `json:"model"`
+	Sample     int      `json:"sample_index"` // from 1
+	Score      *float64 `json:"score"`
+	Confidence string   `json:"confidence,omitempty"` // as the model says
+	Reasoning  string   `json:"reasoning,omitempty"`  // as the model says, cut
+	Error      string   `json:"error,omitempty"`
+	Unable     bool     `json:"unable_to_judge,omitempty"`
+	Source     *Source  `json:"source,omitempty"`
+}
+
 // SideMetrics are numbers of every scorecard that no spec declares and no
 // dimension reads.
 type SideMetrics struct {
@@ -136,21 +184,34 @@ type DimensionResult struct {
 
 // Trial is a trial as the aggregate sees it.
 type Trial struct {
-	TrialID     string     `json:"trial_id"`
-	CaseKey     string     `json:"case_key"`
-	Repetition  int        `json:"repetition"`
-	Attempt     int        `json:"attempt"`
-	Outcome     Outcome    `json:"outcome"`
-	Code        string     `json:"code,omitempty"`
-	Phase       string     `json:"phase,omitempty"`
-	Reason      string     `json:"reason,omitempty"` // the error's text, redacted
-	StopReason  string     `json:"stop_reason,omitempty"`
-	FinalOutput *string    `json:"final_output"`
-	Usage       Usage      `json:"usage"`
-	CostUSD     *float64   `json:"cost_usd"`               // nil: unknown
-	PriceSource string     `json:"price_source,omitempty"` // of CostUSD: pack, table or mixed
-	LatencyMS   *int64     `json:"latency_ms"`             // nil: unknown
-	Scorecard   *Scorecard `json:"scorecard,omitempty"`
+	TrialID     string   `json:"trial_id"`
+	CaseKey     string   `json:"case_key"`
+	Repetition  int      `json:"repetition"`
+	Attempt     int      `json:"attempt"`
+	Outcome     Outcome  `json:"outcome"`
+	Code        string   `json:"code,omitempty"`
+	Phase       string   `json:"phase,omitempty"`
+	Reason      string   `json:"reason,omitempty"` // the error's text, redacted
+	StopReason  string   `json:"stop_reason,omitempty"`
+	FinalOutput *string  `json:"final_output"`
+	Usage       Usage    `json:"usage"`
+	CostUSD     *float64 `json:"cost_usd"`               // nil: unknown
+	PriceSource string   `json:"price_source,omitempty"` // of CostUSD: pack, table or mixed
+	LatencyMS   *int64   `json:"latency_ms"`             // nil: unknown
+	// Judging is what this attempt's judges were asked, nil for no call. It is
+	// no part of Usage and CostUSD.
+	Judging *Judging `json:"judging,omitempty"`
+	// Carried says that the agent's part is an earlier attempt's, whose cost
+	// counts there.
+	Carried   bool       `json:"carried,omitempty"`
+	Scorecard *Scorecard `json:"scorecard,omitempty"`
+}
+
+// Judging counts the calls to judges.
+type Judging struct {
+	Calls   int      `json:"calls"`
+	Tokens  int64    `json:"total_tokens"`
+	CostUSD *float64 `json:"cost_usd"` // nil: a price or a usage is unknown
 }
 
 // Usage counts tokens.
@@ -176,7 +237,8 @@ type AgentScorecard struct {
 	Usage         Usage                `json:"usage"`
 	CostUSD       *float64             `json:"cost_usd"`
 	PriceSource   string               `json:"price_source,omitempty"` // of CostUSD: pack, table or mixed
-	SpentUSD      *float64             `json:"spent_usd"`
+	SpentUSD      *float64             `json:"spent_usd"`              // judges included
+	Judging       *Judging             `json:"judging,omitempty"`      // of all attempts
 	LatencyMS     *float64             `json:"latency_ms"`
 }
 

@@ -55,11 +55,14 @@ type Signal struct {
 
 // LLMJudge declares one judge.
 type LLMJudge struct {
-	Mode              string          `json:"mode"`
-	Key               string          `json:"key"`
-	Model             string          `json:"model,omitempty"`
-	Models            []string        `json:"models,omitempty"`
-	Samples           int             `json:"samples,omitempty"`
+	Mode    string   `json:"mode"`
+	Key     string   `json:"key"`
+	Model   string   `json:"model,omitempty"`
+	Models  []string `json:"models,omitempty"`
+	Samples int      `json:"samples,omitempty"`
+	// ConfirmOnFail asks each model once, and for the other samples only when
+	// the first is not a pass.
+	ConfirmOnFail     bool            `json:"confirm_on_fail,omitempty"`
 	ContextFrom       []string        `json:"context_from,omitempty"`
 	OutputSchema      json.RawMessage `json:"output_schema,omitempty"`
 	ScoreScale        *ScoreScale     `json:"score_scale,omitempty"`

@@ -24,10 +24,7 @@ func (c *checker) unsupported() []Problem {
 			}
 		}
 	}
-	for i, j := range c.judges {
-		if j.mode != nil && j.mode.score == nil {
-			p.add(fmt.Sprintf("llm_judges[%d].mode", i), "%s", notYet("judges of the mode", j.Mode))
-		}
+	for _, j := range c.judges {
 		for _, e := range j.evidence {
 			unsupportedReference(&p, e.at, e.ref)
 		}

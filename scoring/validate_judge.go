@@ -30,37 +30,47 @@ const maxJudgeSamples = 10
 type judge struct {
 	LLMJudge
 	mode     *judgeMode  // nil: unknown
-	evidence []judgeText // what it is shown
+	evidence []judgeText // what it is shown, in order
+	schema   *boundedSchema
+	used     bool    // a dimension reads it
+	mark     float64 // a score from here on is a pass, for confirm_on_fail
 }
 
-// judgeText is a reference of a judge and its field.
+// judgeText is a reference of a judge, its field, and what the judge is told
+// that it is.
 type judgeText struct {
-	at  string
-	ref reference
+	at, name string
+	ref      reference
 }
 
-// judgeMode is a row of the table of judge modes; one without score is one
-// that only the format has so far.
+// judgeMode is a row of the table of judge modes.
 type judgeMode struct {
 	name, doc string
 	needs     []string // fields that this mode cannot do without
 	reads     []string // fields that it reads when they are there
 	// consensus is how several models may agree.
 	consensus []string
-	score     func(*trial, *judge) value
+	// task tells the judge what to do, and answer the shape of its reply.
+	task, answer func(*judge) string
+	// read takes the score, 0 to 1, from a reply.
+	read func(*judge, verdict) (float64, error)
 }
 
 // modes is the one table of judge modes.
 func modes() []judgeMode {
 	numeric := []string{consensusMedian, consensusMean, consensusUnanimous}
-	scale := []string{"score_scale"}
+	scored := []string{"score_scale", "confirm_on_fail"}
 	return []judgeMode{
-		{name: judgeRubric, doc: "scores what it is shown by a rubric", needs: []string{"rubric"}, reads: scale, consensus: numeric},
+		{name: judgeRubric, doc: "scores what it is shown by a rubric", needs: []string{"rubric"}, reads: scored, consensus: numeric,
+			task: (*judge).rubricTask, answer: (*judge).scoreShape, read: (*judge).readScore},
 		{name: judgeAssertion, doc: "says whether a statement is true of what it is shown",
-			needs: []string{"assertion"}, reads: []string{"expect"}, consensus: []string{consensusMajority, consensusUnanimous}},
-		{name: judgeNWise, doc: "ranks all agents of a run on one case", needs: []string{"prompt"}, reads: []string{"position_debiasing"}, consensus: numeric},
+			needs: []string{"assertion"}, reads: []string{"expect", "confirm_on_fail"}, consensus: []string{consensusMajority, consensusUnanimous},
+			task: (*judge).assertionTask, answer: (*judge).passShape, read: (*judge).readPass},
+		{name: judgeNWise, doc: "ranks all agents of a run on one case", needs: []string{"prompt"}, reads: []string{"position_debiasing"}, consensus: numeric,
+			task: (*judge).rankingTask, answer: (*judge).rankingShape, read: (*judge).readRanking},
 		{name: judgeReference, doc: "scores what it is shown against a reference answer",
-			needs: []string{"rubric", "reference_from"}, reads: scale, consensus: numeric},
+			needs: []string{"rubric", "reference_from"}, reads: scored, consensus: numeric,
+			task: (*judge).referenceTask, answer: (*judge).scoreShape, read: (*judge).readScore},
 	}
 }
 
@@ -71,14 +81,13 @@ type JudgeMode struct {
 	Needs     []string `json:"needs"`
 	Reads     []string `json:"reads,omitempty"`
 	Consensus []string `json:"consensus"`
-	Supported bool     `json:"supported"`
 }
 
 // JudgeModes lists the modes that a judge may have.
 func JudgeModes() []JudgeMode {
 	var out []JudgeMode
 	for _, m := range modes() {
-		out = append(out, JudgeMode{m.name, m.doc, m.needs, m.reads, m.consensus, m.score != nil})
+		out = append(out, JudgeMode{m.name, m.doc, m.needs, m.reads, m.consensus})
 	}
 	return out
 }
@@ -110,13 +119,17 @@ func (c *checker) judge(at string, j *judge) {
 	}
 	c.consensus(at+".consensus", j)
 	for i, ref := range j.ContextFrom {
-		c.shown(fmt.Sprintf("%s.context_from[%d]", at, i), ref, j)
+		c.shown(fmt.Sprintf("%s.context_from[%d]", at, i), ref, ref, j)
+	}
+	if e := j.evidence; len(e) > 1 && e[0].name == referenceAnswer {
+		j.evidence = append(e[1:], e[0]) // what is judged comes first
 	}
 	if len(j.ContextFrom) == 0 {
 		c.warn(at+".context_from", "is empty: the judge is not shown what it judges")
 	}
 	if !isNull(j.OutputSchema) {
-		if _, err := compileSchema(string(j.OutputSchema)); err != nil {
+		var err error
+		if j.schema, err = compileSchema(string(j.OutputSchema)); err != nil {
 			c.add(at+".output_schema", "%v", err)
 		}
 	}
@@ -130,8 +143,8 @@ func (c *checker) judge(at string, j *judge) {
 }
 
 // shown checks a reference to what a judge is shown.
-func (c *checker) shown(at, ref string, j *judge) {
-	j.evidence = append(j.evidence, judgeText{at, c.evidence(at, ref)})
+func (c *checker) shown(at, name, ref string, j *judge) {
+	j.evidence = append(j.evidence, judgeText{at, name, c.evidence(at, ref)})
 }
 
 // judgeFields checks the fields that belong to a mode.
@@ -142,6 +155,7 @@ func (c *checker) judgeFields(at string, j *judge) {
 	}{
 		{"rubric", !blank(j.Rubric)}, {"reference_from", j.ReferenceFrom != ""}, {"assertion", !blank(j.Assertion)}, {"prompt", !blank(j.Prompt)},
 		{"expect", j.Expect != nil}, {"position_debiasing", j.PositionDebiasing}, {"score_scale", j.ScoreScale != nil},
+		{"confirm_on_fail", j.ConfirmOnFail},
 	}
 	for _, f := range given {
 		needed := slices.Contains(j.mode.needs, f.name)
@@ -149,7 +163,7 @@ func (c *checker) judgeFields(at string, j *judge) {
 		case needed && !f.set:
 			c.add(at+"."+f.name, "is required with the mode %s", j.Mode)
 		case needed && f.name == "reference_from":
-			c.shown(at+"."+f.name, j.ReferenceFrom, j)
+			c.shown(at+"."+f.name, referenceAnswer, j.ReferenceFrom, j)
 		case f.set && !needed && !slices.Contains(j.mode.reads, f.name):
 			c.warn(at+"."+f.name, "is not read with the mode %s", j.Mode)
 		}

@@ -25,8 +25,15 @@ type PlanDocument struct {
 	RetryInvalid int             `json:"retry_invalid"`
 	MinPassRate  float64         `json:"min_pass_rate"`
 	MaxInvalid   int             `json:"max_invalid"`
-	// MaxCostUSD is the price ceiling of the whole run, null when some agent
-	// has none.
+	// Judges are the models that judge, as provider/model. MaxJudgeCostUSD is the
+	// ceiling of all that they are asked, null when there is none; JudgeCostReason
+	// says why.
+	Judges          List[string] `json:"judges"`
+	MaxJudgeCalls   int          `json:"max_judge_calls"`
+	MaxJudgeCostUSD *float64     `json:"max_judge_cost_usd"`
+	JudgeCostReason string       `json:"judge_cost_reason,omitempty"`
+	// MaxCostUSD is the price ceiling of the whole run, judges included, null
+	// when some part has none.
 	MaxCostUSD *float64 `json:"max_cost_usd"`
 }
 
@@ -58,6 +65,10 @@ func Plan(w io.Writer, d PlanDocument, o Options) error {
 	b.Add("Seed", strconv.FormatInt(d.Seed, 10))
 	b.Add("Retry invalid", strconv.Itoa(d.RetryInvalid))
 	b.Add("Passed when", "pass rate >= "+Percent(&d.MinPassRate)+", invalid <= "+strconv.Itoa(d.MaxInvalid))
+	if len(d.Judges) > 0 {
+		b.Add("Judges", strings.Join(d.Judges, ", ")+", at most "+count(d.MaxJudgeCalls, "call"))
+		b.Add("Judge ceiling", strings.TrimSpace(USD(d.MaxJudgeCostUSD)+" "+d.JudgeCostReason))
+	}
 	b.Add("Price ceiling", USD(d.MaxCostUSD))
 	b.Add("Cases", strings.Join(d.Cases, ", "))
 	p.details(b)

@@ -65,6 +65,8 @@ const (
 	FileCaptured Type = "grader.verification.file_captured"
 	DirListed    Type = "grader.verification.directory_listed"
 	CodeExecuted Type = "grader.verification.code_executed"
+	JudgeStarted Type = "judge.call.started"
+	JudgeDone    Type = "judge.call.completed"
 	ScoringStart Type = "scoring.started"
 	ScoringDone  Type = "scoring.completed"
 	ScoringFail  Type = "scoring.failed"

@@ -87,6 +87,7 @@ var folders = map[Type]func(*Fold, Event) error{
 	FileCaptured:  (*Fold).file,
 	DirListed:     (*Fold).directory,
 	CodeExecuted:  (*Fold).code,
+	JudgeDone:     (*Fold).judged,
 }
 
 // Evidence returns what has been gathered so far.

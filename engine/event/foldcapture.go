@@ -56,3 +56,21 @@ func (f *Fold) code(e Event) error {
 	f.source(scoring.AtCode(c.ValidatorKey), scoring.KindToolCall, e, c.Target)
 	return nil
 }
+
+// judged takes a judge's reply as it came; scoring makes sense of it.
+func (f *Fold) judged(e Event) error {
+	r, err := graded[JudgeReply](e)
+	if err != nil || r.JudgeKey == "" {
+		return err
+	}
+	reply := scoring.JudgeReply{
+		JudgeKey: r.JudgeKey, Model: r.JudgeModel, Sample: r.SampleIndex, QuestionID: r.QuestionID, Status: r.Status,
+		Text: r.ResponseText, Code: r.Code, Reason: r.Reason, Candidates: r.Candidates, Own: -1,
+		Source: scoring.Source{Kind: scoring.KindRunEvent, Sequence: e.Sequence, EventType: string(e.Type), FieldPath: "response_text"},
+	}
+	if r.OwnPlace != nil {
+		reply.Own = *r.OwnPlace
+	}
+	f.ev.JudgeReplies = append(f.ev.JudgeReplies, reply)
+	return nil
+}

@@ -49,6 +49,16 @@ type RunEnd struct {
 // Queue is the payload of trial.queued.
 type Queue struct {
 	Attempt int `json:"attempt"`
+	// Judging is what earlier attempts used of the judges' limits, when this one
+	// goes on with their evidence.
+	Judging *JudgeUse `json:"judging,omitempty"`
+}
+
+// JudgeUse is what counts, or would at most count, against the limits of the
+// judges of a trial.
+type JudgeUse struct {
+	Tokens  int64   `json:"tokens"`
+	CostUSD float64 `json:"cost_usd"`
 }
 
 // TrialStart is the payload of system.run.started.
@@ -114,7 +124,59 @@ type CallError struct {
 	Retryable    bool   `json:"retryable"`
 	Try          int    `json:"try"` // from 1
 	RetryAfterMS int64  `json:"retry_after_ms,omitempty"`
-	WaitMS       int64  `json:"wait_ms,omitempty"` // on retried: how long we wait
+	WaitMS       int64  `json:"wait_ms,omitempty"`   // on retried: how long we wait
+	JudgeKey     string `json:"judge_key,omitempty"` // of a call to a judge
+}
+
+// JudgeCall is the payload of judge.call.started: a judge is asked. The first
+// of a question has the prompt; so has each of a ranking, which shows its
+// candidates in another order each time.
+type JudgeCall struct {
+	JudgeKey        string `json:"judge_key"`
+	Mode            string `json:"mode"`
+	JudgeModel      string `json:"judge_model"` // as the evaluation spec names it
+	SampleIndex     int    `json:"sample_index"`
+	QuestionID      string `json:"question_id"`
+	ProviderKey     string `json:"provider_key"`
+	Model           string `json:"model"`
+	TimeoutMS       int64  `json:"timeout_ms"`
+	MaxOutputTokens int64  `json:"max_output_tokens"`
+	Prompt          string `json:"prompt,omitempty"`
+	// Reserved is the most that the call can use.
+	Reserved JudgeUse `json:"reserved"`
+	// CaseKey and Repetition say what a ranking is about: it is the run's fact.
+	CaseKey    string `json:"case_key,omitempty"`
+	Repetition int    `json:"repetition,omitempty"`
+}
+
+// JudgeReply is the payload of judge.call.completed: what came of one sample,
+// asked or not.
+type JudgeReply struct {
+	JudgeKey        string          `json:"judge_key"`
+	Mode            string          `json:"mode"`
+	JudgeModel      string          `json:"judge_model"` // as the evaluation spec names it
+	SampleIndex     int             `json:"sample_index"`
+	QuestionID      string          `json:"question_id"`
+	Status          string          `json:"status"` // answered, failed or unable_to_judge
+	ProviderKey     string          `json:"provider_key"`
+	ProviderModelID string          `json:"provider_model_id"`
+	ResponseText    string          `json:"response_text,omitempty"`
+	FinishReason    string          `json:"finish_reason,omitempty"`
+	Code            string          `json:"code,omitempty"`   // of a failed call
+	Reason          string          `json:"reason,omitempty"` // why there is no answer
+	Usage           *provider.Usage `json:"usage,omitempty"`  // absent: unknown
+	Timing          *Timing         `json:"timing,omitempty"`
+	// Used is all that has been used so far; a call that does not say what it
+	// used counts as the most it can be.
+	Used *JudgeUse `json:"used,omitempty"`
+	// Candidates are a ranking's, in the order in which they were shown, and
+	// OwnPlace is the trial's own among them, from 0. A reply that is Shared was
+	// given about several trials; what it used stands in the run's own fact.
+	Candidates []string `json:"candidates,omitempty"`
+	OwnPlace   *int     `json:"own_place,omitempty"`
+	Shared     bool     `json:"shared,omitempty"`
+	CaseKey    string   `json:"case_key,omitempty"`
+	Repetition int      `json:"repetition,omitempty"`
 }
 
 // Tool is the payload of tool.call.started, .completed and .failed.
@@ -186,9 +248,13 @@ type Budget struct {
 	Used    float64 `json:"used"`
 }
 
-// ScoringStarted is the payload of scoring.started.
+// ScoringStarted is the payload of scoring.started: all evidence is there but
+// for what judges will say.
 type ScoringStarted struct {
 	EvaluationSpecID string `json:"evaluation_spec_id"` // digest of the spec
+	StopReason       string `json:"stop_reason"`        // how the agent's part ended
+	AgentCode        string `json:"agent_code,omitempty"`
+	Reason           string `json:"reason,omitempty"`
 }
 
 // TrialEnd is the payload of trial.finished, the last event of an attempt. The

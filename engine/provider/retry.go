@@ -87,13 +87,16 @@ type Retry struct {
 }
 
 // Observer is told what happens during [Retry.Do], from the calling goroutine.
-// Both functions may be nil.
+// All functions may be nil.
 type Observer struct {
 	// Delta receives the pieces of each try. A try that failed may have sent
 	// some; those of the next start over.
 	Delta func(Delta)
 	// Failed receives every failed try, before the wait that follows it.
 	Failed func(FailedTry)
+	// Again is asked about a failed try that another would follow, before
+	// Failed is told, whether it may; nil: yes.
+	Again func(FailedTry) bool
 }
 
 // FailedTry is one try that failed.
@@ -125,7 +128,10 @@ func (r Retry) Do(ctx context.Context, client Client, req Request, obs Observer)
 		failed := FailedTry{Ref: req.Ref, Try: try, Err: asError(err)}
 		wait := policy.wait(failed.Err, try, chance(r.Seed, req.Ref))
 		if failed.Err.Retryable() && try < policy.MaxTries && waited+wait <= policy.MaxWait && outlives(ctx, wait) {
-			failed.Retrying, failed.Wait = true, wait
+			failed.Retrying = obs.Again == nil || obs.Again(failed)
+		}
+		if failed.Retrying {
+			failed.Wait = wait
 		}
 		if obs.Failed != nil {
 			obs.Failed(failed)

@@ -1,0 +1,251 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/scoring"
+)
+
+// groupKey names the trials that are ranked together.
+type groupKey struct {
+	caseKey    string
+	repetition int
+}
+
+// group holds the trials of a case and repetition that have come to scoring
+// until the last of them has, so that they can be ranked. None of them keeps
+// others from running while it waits.
+type group struct {
+	mu      sync.Mutex
+	missing int // trials that have neither come nor fallen away
+	waiting []parked
+}
+
+// parked is an attempt that only a ranking keeps from being scored.
+type parked struct {
+	*attempt
+	end ending
+}
+
+// groups is nil when nothing is ranked.
+func newGroups(plan *Plan) map[groupKey]*group {
+	if !plan.scorer.Ranks() {
+		return nil
+	}
+	groups := map[groupKey]*group{}
+	for _, t := range plan.Trials {
+		key := groupKey{t.CaseKey, t.Repetition}
+		if groups[key] == nil {
+			groups[key] = &group{}
+		}
+		groups[key].missing++
+	}
+	return groups
+}
+
+// arrive counts a trial that has come to scoring, or, as nil, one that never
+// will. Whoever is last ranks and finishes them all.
+func (r *run) arrive(ctx context.Context, t Trial, p *parked) error {
+	key := groupKey{t.CaseKey, t.Repetition}
+	g := r.groups[key]
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	g.missing--
+	last := g.missing == 0
+	if p != nil {
+		g.waiting = append(g.waiting, *p)
+	}
+	g.mu.Unlock()
+	if !last || len(g.waiting) == 0 {
+		return nil
+	}
+	slices.SortFunc(g.waiting, func(a, b parked) int { return cmp.Compare(a.trial.Agent, b.trial.Agent) })
+	return r.rank(ctx, key, g.waiting)
+}
+
+// ranking is a group while it is ranked.
+type ranking struct {
+	scoring.Group
+	panel   *panel
+	members []*attempt // by place in Trials; nil for one that was scored by an earlier run of the plan
+	err     error      // the first fact that could not be stated
+}
+
+// rank asks the judges that compare agents, hands each of the trials its part
+// of what they say, and finishes them.
+func (r *run) rank(ctx context.Context, key groupKey, waiting []parked) error {
+	g, err := r.ranking(ctx, key, waiting)
+	if err != nil {
+		return err
+	}
+	for {
+		q, ok := r.plan.scorer.NextRanking(g.Group)
+		if !ok {
+			break
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		reply, err := r.askRanking(ctx, g, q)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			for _, p := range waiting {
+				if err := r.settle(p.attempt, p.judgeLost(ctx, err), false); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		if err := r.tell(ctx, g, q, reply); err != nil {
+			return err
+		}
+	}
+	g.panel.share(waiting)
+	for _, p := range waiting {
+		if err := r.settle(p.attempt, p.end, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askRanking asks once more for each retry of invalid trials that the run
+// allows: the trials of a group have no attempts apart.
+func (r *run) askRanking(ctx context.Context, g *ranking, q scoring.Question) (reply event.JudgeReply, err error) {
+	for try := 0; try <= r.plan.Options.RetryInvalid; try++ {
+		reply, err = g.panel.ask(ctx, q)
+		if err != nil || reply.Status != scoring.JudgeFailed {
+			break
+		}
+	}
+	return reply, err
+}
+
+// ranking gathers a group: those who wait, and those of an earlier run of the
+// plan whose trial counts.
+func (r *run) ranking(ctx context.Context, key groupKey, waiting []parked) (*ranking, error) {
+	g := &ranking{Group: scoring.Group{Seed: r.plan.Options.Seed, CaseKey: key.caseKey, Repetition: key.repetition}}
+	for lane, agent := range r.plan.Agents {
+		if i := slices.IndexFunc(waiting, func(p parked) bool { return p.trial.Agent == lane }); i >= 0 {
+			g.add(agent.Label, waiting[i].log.fold.Evidence(), waiting[i].attempt)
+			continue
+		}
+		ev, ok, err := r.scoredBefore(ctx, key, lane)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			g.add(agent.Label, ev, nil)
+		}
+	}
+	ref := provider.Ref{Case: key.caseKey, Repetition: key.repetition}
+	g.panel = r.panel(ref, func(typ event.Type, payload any) {
+		if call, ok := payload.(event.JudgeCall); ok {
+			call.CaseKey, call.Repetition = key.caseKey, key.repetition
+			payload = call
+		}
+		g.err = cmp.Or(g.err, r.emit(ctx, typ, payload))
+	})
+	return g, nil
+}
+
+func (g *ranking) add(name string, ev scoring.Evidence, a *attempt) {
+	g.Names = append(g.Names, name)
+	g.Trials = append(g.Trials, ev)
+	g.members = append(g.members, a)
+}
+
+// scoredBefore is the evidence of a trial that an earlier run of the plan
+// finished, when it counts.
+func (r *run) scoredBefore(ctx context.Context, key groupKey, lane int) (scoring.Evidence, bool, error) {
+	prior := r.plan.prior(lane)
+	for i := len(prior) - 1; i >= 0; i-- {
+		t := prior[i]
+		if t.CaseKey != key.caseKey || t.Repetition != key.repetition {
+			continue
+		}
+		if t.Outcome == scoring.OutcomeInvalid || r.deps.Recall == nil {
+			return scoring.Evidence{}, false, nil
+		}
+		kase, err := r.plan.kase(t.CaseKey)
+		if err != nil {
+			return scoring.Evidence{}, false, err
+		}
+		fold := event.NewFold(r.plan.pack.ScoringCase(kase))
+		if err := r.deps.Recall(ctx, t.TrialID, t.Attempt, fold.Apply); err != nil {
+			return scoring.Evidence{}, false, fmt.Errorf("read trial %s, which is ranked with others: %w", t.TrialID, err)
+		}
+		return fold.Evidence(), true, nil
+	}
+	return scoring.Evidence{}, false, nil
+}
+
+// tell states what came of a ranking's question: once as the run's fact, with
+// what it used, and to each trial as its own evidence.
+func (r *run) tell(ctx context.Context, g *ranking, q scoring.Question, reply event.JudgeReply) error {
+	for _, i := range q.Shown {
+		reply.Candidates = append(reply.Candidates, g.Names[i])
+	}
+	whole := reply
+	whole.CaseKey, whole.Repetition = g.CaseKey, g.Repetition
+	if err := cmp.Or(g.err, r.emit(ctx, event.JudgeDone, whole)); err != nil {
+		return err
+	}
+	for i, a := range g.members {
+		share := g.RankReply(q, i, scoring.JudgeReply{Status: reply.Status, Text: reply.ResponseText, Code: reply.Code, Reason: reply.Reason})
+		if a == nil {
+			g.Trials[i].JudgeReplies = append(g.Trials[i].JudgeReplies, share)
+			continue
+		}
+		own := reply
+		own.Shared, own.Usage, own.Timing, own.Used = true, nil, nil, nil
+		if share.Own >= 0 {
+			own.OwnPlace = new(share.Own)
+		}
+		a.log.emitAs(event.SourceScoring, event.JudgeDone, own)
+		if a.log.err != nil {
+			return a.log.err
+		}
+		g.Trials[i] = a.log.fold.Evidence()
+	}
+	return nil
+}
+
+// share adds what a ranking used to the trials that it was made for, in equal
+// parts.
+func (p *panel) share(waiting []parked) {
+	if p.own.Calls == 0 {
+		return
+	}
+	n := len(waiting)
+	for i, w := range waiting {
+		part := scoring.Judging{Calls: portion(p.own.Calls, i, n), Tokens: int64(portion(int(p.own.Tokens), i, n))}
+		own := &w.panel.own
+		own.Calls += part.Calls
+		own.Tokens += part.Tokens
+		if p.own.CostUSD == nil || own.CostUSD == nil {
+			own.CostUSD = nil
+		} else {
+			own.CostUSD = new(*own.CostUSD + *p.own.CostUSD/float64(n))
+		}
+	}
+}
+
+// portion is the i-th of n parts of a whole number.
+func portion(whole, i, n int) int {
+	part := whole / n
+	if i < whole%n {
+		part++
+	}
+	return part
+}

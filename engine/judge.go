@@ -1,0 +1,314 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/scoring"
+)
+
+// maxJudgeText is what is kept of a judge's reply, in bytes.
+const maxJudgeText = 64 << 10
+
+// maxJudgeFailures is how many calls to a judge's model may fail one after the
+// other before the rest of its samples are not asked for.
+const maxJudgeFailures = 2
+
+// JudgeModel is a model that judges ask, and where it is reached.
+type JudgeModel struct {
+	Name     string `json:"name"` // as the evaluation spec has it
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	BaseURL  string `json:"base_url,omitempty"`
+	Account  string `json:"account,omitempty"`
+}
+
+// judgeModels resolves the models of a spec's judges. A judge is reached as the
+// first deployment of its provider is.
+func judgeModels(names []string, agents []RunAgent) ([]JudgeModel, error) {
+	var models []JudgeModel
+	var errs []error
+	for _, name := range names {
+		key, model, err := provider.ParseModel(name)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("judge: %w", err))
+			continue
+		}
+		m := JudgeModel{Name: name, Provider: key, Model: model}
+		for _, a := range agents {
+			if d := a.Deployment; d.Provider == key {
+				m.BaseURL, m.Account = d.BaseURL, d.Account
+				break
+			}
+		}
+		models = append(models, m)
+	}
+	return models, errors.Join(errs...)
+}
+
+// panel asks judges on behalf of one trial, or of one group of trials that are
+// ranked, within its budget.
+type panel struct {
+	plan    *Plan
+	clients map[string]provider.Client // by JudgeModel.Name
+	retry   provider.Retry
+	limits  scoring.JudgeLimits
+	ref     provider.Ref // of the next call
+	// state writes a fact down.
+	state func(event.Type, any)
+
+	used   event.JudgeUse  // against the limits, by earlier attempts as well
+	own    scoring.Judging // what this attempt used
+	said   map[string]bool // questions whose prompt is written down
+	failed map[string]int  // calls to a model that failed one after the other
+	capped map[string]bool // limits that were reached
+}
+
+func (r *run) panel(ref provider.Ref, state func(event.Type, any)) *panel {
+	return &panel{
+		plan: r.plan, clients: r.deps.Judges, limits: r.plan.scorer.JudgeLimits(), ref: ref, state: state,
+		retry: provider.Retry{Seed: r.plan.Options.Seed, Sleep: r.deps.Sleep},
+		own:   scoring.Judging{CostUSD: new(0.0)},
+		said:  map[string]bool{}, failed: map[string]int{}, capped: map[string]bool{},
+	}
+}
+
+// judging is what the panel's own calls came to, nil for none.
+func (p *panel) judging() *scoring.Judging {
+	if p.own.Calls == 0 && p.own.CostUSD != nil && *p.own.CostUSD == 0 {
+		return nil
+	}
+	return new(p.own)
+}
+
+// ask puts one question, and returns what came of it as a fact that is still to
+// be stated. The error is a context's end, or a failure that no other question
+// to this model can survive.
+func (p *panel) ask(ctx context.Context, q scoring.Question) (reply event.JudgeReply, err error) {
+	m := p.plan.judge(q.Model)
+	reply = event.JudgeReply{
+		JudgeKey: q.JudgeKey, Mode: q.Mode, JudgeModel: q.Model, SampleIndex: q.Sample, QuestionID: q.ID,
+		ProviderKey: m.Provider, ProviderModelID: m.Model, Status: scoring.JudgeAnswered,
+	}
+	client := p.clients[q.Model]
+	if client == nil {
+		return reply, fmt.Errorf("judge %q: the run has no client for %q", q.JudgeKey, q.Model)
+	}
+	if why := p.tooDear(m, q); why != "" {
+		reply.Status, reply.Reason = scoring.JudgeUnable, why
+		return reply, nil
+	}
+	if p.failed[q.Model] >= maxJudgeFailures {
+		reply.Status, reply.Code = scoring.JudgeFailed, string(provider.Unavailable)
+		reply.Reason = fmt.Sprintf("not asked: %d calls before it failed", p.failed[q.Model])
+		return reply, nil
+	}
+	p.announce(m, q)
+	defer func() { reply.Used = new(p.used) }()
+	req := provider.Request{
+		Ref: p.ref, Model: m.Model, Messages: []provider.Message{{Role: provider.User, Content: q.Prompt}},
+		Sampling: provider.Sampling{MaxOutputTokens: q.MaxOutputTokens},
+	}
+	retry := p.retry
+	retry.Policy.TryTimeout = q.Timeout
+	counted := 0 // tries
+	count := func(t provider.FailedTry) {
+		if t.Try > counted && mayCost(t.Err) {
+			p.spend(m, q, nil)
+		}
+		counted = t.Try
+	}
+	res, err := retry.Do(ctx, client, req, provider.Observer{
+		Again:  func(t provider.FailedTry) bool { count(t); return p.tooDear(m, q) == "" },
+		Failed: func(t provider.FailedTry) { count(t); p.failedTry(m, q, t) },
+	})
+	if err != nil {
+		return p.noAnswer(ctx, q, reply, err)
+	}
+	p.ref.Call++
+	p.failed[q.Model] = 0
+	p.spend(m, q, &res)
+	reply.ResponseText, reply.FinishReason, reply.Usage = clipText(res.Text, maxJudgeText), string(res.Finish), res.Usage
+	reply.Timing = &event.Timing{TTFTMS: res.TTFT.Milliseconds(), TotalLatencyMS: res.Elapsed.Milliseconds()}
+	if res.Model != "" {
+		reply.ProviderModelID = res.Model
+	}
+	return reply, nil
+}
+
+// mayCost says that a failed try may have been answered and not heard: the
+// server neither refused it nor could not be reached at all.
+func mayCost(e *provider.Error) bool {
+	var op *net.OpError
+	unheard := errors.As(e, &op) && op.Op == "dial"
+	return e.Status == 0 && !e.FromRecording && !unheard
+}
+
+// noAnswer says what a call that failed for good means.
+func (p *panel) noAnswer(ctx context.Context, q scoring.Question, reply event.JudgeReply, err error) (event.JudgeReply, error) {
+	if ctx.Err() != nil {
+		return reply, context.Cause(ctx)
+	}
+	reply.Status, reply.Reason = scoring.JudgeFailed, clipText(err.Error(), maxReason)
+	reply.Code = stopInternal
+	var call *provider.Error
+	if errors.As(err, &call) {
+		reply.Code = string(call.Code)
+		switch call.Code {
+		case provider.Auth, provider.UnknownModel, provider.InvalidRequest:
+			return reply, call
+		}
+	}
+	p.failed[q.Model]++
+	return reply, nil
+}
+
+// announce states that a judge is asked, with the prompt when it was not
+// written down before.
+func (p *panel) announce(m JudgeModel, q scoring.Question) {
+	call := event.JudgeCall{
+		JudgeKey: q.JudgeKey, Mode: q.Mode, JudgeModel: q.Model, SampleIndex: q.Sample, QuestionID: q.ID,
+		ProviderKey: m.Provider, Model: m.Model, TimeoutMS: q.Timeout.Milliseconds(), MaxOutputTokens: q.MaxOutputTokens,
+		Reserved: p.most(m, q),
+	}
+	if len(q.Shown) > 0 || !p.said[q.ID] { // a ranking shows its candidates in another order each time
+		call.Prompt, p.said[q.ID] = q.Prompt, true
+	}
+	p.state(event.JudgeStarted, call)
+}
+
+// failedTry states a failed try.
+func (p *panel) failedTry(m JudgeModel, q scoring.Question, t provider.FailedTry) {
+	p.ref.Call++
+	c := event.CallError{
+		ProviderKey: m.Provider, Model: m.Model, Code: string(t.Err.Code), Status: t.Err.Status, Message: t.Err.Message,
+		Retryable: t.Err.Retryable(), RetryAfterMS: t.Err.RetryAfter.Milliseconds(), Try: t.Try, JudgeKey: q.JudgeKey,
+	}
+	p.state(event.CallFailed, c)
+	if t.Retrying {
+		c.WaitMS = t.Wait.Milliseconds()
+		p.state(event.CallRetried, c)
+	}
+}
+
+// most is what a call can use at most. A model without a price costs nothing
+// here: it is refused beforehand where there is a limit in dollars.
+func (p *panel) most(m JudgeModel, q scoring.Question) event.JudgeUse {
+	usd, _ := p.plan.scorer.Cost(m.Provider, m.Model, q.MaxInputTokens(), q.MaxOutputTokens)
+	return event.JudgeUse{Tokens: q.MaxInputTokens() + q.MaxOutputTokens, CostUSD: usd}
+}
+
+// tooDear says which limit a call could pass, "" for none. What a call can come
+// to at most is set aside before it is made, so that no limit is ever passed.
+func (p *panel) tooDear(m JudgeModel, q scoring.Question) string {
+	most := p.most(m, q)
+	for _, b := range []struct {
+		key                 string
+		used, allowed, each float64
+	}{
+		{"max_tokens", float64(p.used.Tokens), float64(p.limits.MaxTokens), float64(most.Tokens)},
+		{"max_calls_usd", p.used.CostUSD, p.limits.MaxCallsUSD, most.CostUSD},
+	} {
+		if b.allowed <= 0 || b.used+b.each <= b.allowed {
+			continue
+		}
+		if !p.capped[b.key] {
+			p.capped[b.key] = true
+			p.state(event.BudgetReach, event.Budget{Limit: "judge_limits." + b.key, Allowed: b.allowed, Used: b.used})
+		}
+		return fmt.Sprintf("judge_limits.%s: %g of %g is used, and a call can come to %g", b.key, b.used, b.allowed, b.each)
+	}
+	return ""
+}
+
+// spend counts a call. Without a reply, and with one that does not say what it
+// used, the most that it can be counts against the limits.
+func (p *panel) spend(m JudgeModel, q scoring.Question, res *provider.Response) {
+	p.own.Calls++
+	if res == nil || res.Usage == nil {
+		most := p.most(m, q)
+		p.used.Tokens += most.Tokens
+		p.used.CostUSD += most.CostUSD
+		p.own.CostUSD = nil // nobody knows
+		return
+	}
+	tokens := max(res.Usage.Total, res.Usage.Input+res.Usage.Output)
+	usd, priced := p.plan.scorer.Cost(m.Provider, m.Model, res.Usage.Input, res.Usage.Output)
+	p.used.Tokens += tokens
+	p.used.CostUSD += usd
+	p.own.Tokens += tokens
+	if !priced || p.own.CostUSD == nil {
+		p.own.CostUSD = nil
+		return
+	}
+	p.own.CostUSD = new(*p.own.CostUSD + usd)
+}
+
+// judge finds the model of a judge.
+func (p *Plan) judge(name string) JudgeModel {
+	for _, m := range p.Judges {
+		if m.Name == name {
+			return m
+		}
+	}
+	return JudgeModel{Name: name}
+}
+
+// checkJudges refuses what no judge could do: a ranking of one agent, and a
+// budget in dollars that cannot be kept.
+func (p *Plan) checkJudges() error {
+	var errs []error
+	if p.scorer.Ranks() && len(p.Agents) < 2 {
+		errs = append(errs, errors.New("a judge of the mode n_wise ranks the agents of a run, and this one has a single agent: give a second --model or --deployment"))
+	}
+	if p.scorer.JudgeLimits().MaxCallsUSD <= 0 {
+		return errors.Join(errs...)
+	}
+	for _, m := range p.Judges {
+		if _, ok := p.scorer.Cost(m.Provider, m.Model, 1, 1); !ok {
+			errs = append(errs, fmt.Errorf("judge_limits.max_calls_usd cannot be kept for the judge %q: add a row for provider_key %q, provider_model_id %q to evaluation_spec.pricing.models",
+				m.Name, m.Provider, m.Model))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// askJudges asks all that the evidence leaves open about one trial.
+func (a *attempt) askJudges(ctx context.Context, end ending) ending {
+	for {
+		q, ok := a.run.plan.scorer.NextQuestion(a.log.fold.Evidence())
+		if !ok || a.log.err != nil {
+			return end
+		}
+		if over, stop := halted(ctx); stop {
+			return over
+		}
+		reply, err := a.panel.ask(ctx, q)
+		if err != nil {
+			return a.judgeLost(ctx, err)
+		}
+		if reply.Timing != nil {
+			a.log.clock.pass(time.Duration(reply.Timing.TotalLatencyMS) * time.Millisecond)
+		}
+		a.log.emitAs(event.SourceScoring, event.JudgeDone, reply)
+	}
+}
+
+// judgeLost ends a trial that no judge will ever score: the run agent's other
+// trials have the same judges.
+func (a *attempt) judgeLost(ctx context.Context, err error) ending {
+	if end, over := halted(ctx); over {
+		return end
+	}
+	end := ending{fault: faultFatal, stop: stopProvider, code: stopInternal, phase: scoring.PhaseScoring, err: fmt.Errorf("ask a judge: %w", err)}
+	var call *provider.Error
+	if errors.As(err, &call) {
+		end.code = string(call.Code)
+	}
+	return end
+}

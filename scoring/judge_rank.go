@@ -1,0 +1,154 @@
+package scoring
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math/rand"
+	"strings"
+)
+
+// Group is what is ranked: the agents of a run on one case and repetition.
+type Group struct {
+	// Seed, CaseKey and Repetition decide the order in which candidates are
+	// shown.
+	Seed       int64
+	CaseKey    string
+	Repetition int
+	// Trials are the evidence of the agents in lane order, without those that
+	// are invalid.
+	Trials []Evidence
+	// Names are the agents' own names. Judges never see them.
+	Names []string
+}
+
+// RankReply is what one trial's evidence keeps of a ranking.
+func (g Group) RankReply(q Question, trial int, r JudgeReply) JudgeReply {
+	r.JudgeKey, r.Model, r.Sample, r.QuestionID, r.Own = q.JudgeKey, q.Model, q.Sample, q.ID, -1
+	r.Candidates = make([]string, len(q.Shown))
+	for place, i := range q.Shown {
+		r.Candidates[place] = g.Names[i]
+		if i == trial {
+			r.Own = place
+		}
+	}
+	return r
+}
+
+// NextRanking is the first question about a group that one of its trials has
+// no reply to; ok is false when all is asked. A trial whose agent did not
+// produce what the judge is shown is not ranked: it has lost already, and the
+// others can be told apart without it. Fewer than two candidates are no
+// ranking.
+func (s *Scorer) NextRanking(g Group) (q Question, ok bool) {
+	for i := range s.judges {
+		j := &s.judges[i]
+		if j.Mode != judgeNWise {
+			continue
+		}
+		candidates, shown := s.candidates(j, g)
+		if len(candidates) < 2 {
+			continue
+		}
+		for _, c := range candidates {
+			model, sample, ok := s.open(g.Trials[c], j, j.rankingID())
+			if !ok {
+				continue
+			}
+			order := j.order(g, sample, len(candidates))
+			q := j.question(model, sample, j.envelope(lineup(order, shown)))
+			q.ID = j.rankingID()
+			for _, place := range order {
+				q.Shown = append(q.Shown, candidates[place])
+			}
+			return q, true
+		}
+	}
+	return Question{}, false
+}
+
+// Ranks says whether the spec ranks agents.
+func (s *Scorer) Ranks() bool {
+	for i := range s.judges {
+		if s.judges[i].Mode == judgeNWise {
+			return true
+		}
+	}
+	return false
+}
+
+// candidates are the trials that can be ranked, and what is shown of each.
+// What is missing for any other reason than the agent is missing for all.
+func (s *Scorer) candidates(j *judge, g Group) (candidates []int, shown [][]piece) {
+	for i, ev := range g.Trials {
+		t := &trial{ev: ev, captures: len(s.spec.PostExecutionChecks) > 0}
+		pieces, lack := t.shown(j, len(g.Trials))
+		switch {
+		case lack.state == Available:
+			candidates, shown = append(candidates, i), append(shown, pieces)
+		case lack.cause != causeAgent:
+			return nil, nil
+		}
+	}
+	return candidates, shown
+}
+
+// lineup writes the candidates one after the other under names that say
+// nothing but their place.
+func lineup(order []int, shown [][]piece) string {
+	var b strings.Builder
+	names := candidateNames(len(order))
+	var all []piece
+	for place, i := range order {
+		for _, p := range shown[i] {
+			p.name = fmt.Sprintf("candidate %s, %s", names[place], p.name)
+			all = append(all, p)
+		}
+	}
+	fmt.Fprintf(&b, "The candidates are %s.\n\n%s", strings.Join(names, ", "), fenced(all))
+	return b.String()
+}
+
+// candidateNames are A, B, ... and from the 27th on C27, C28, ...
+func candidateNames(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("C%d", i+1)
+		if i < 26 {
+			names[i] = string(rune('A' + i))
+		}
+	}
+	return names
+}
+
+// order is the order in which n candidates are shown in a sample. With
+// position_debiasing each stands in each place once in n samples; without, the
+// order is drawn, and the same for all models.
+func (j *judge) order(g Group, sample, n int) []int {
+	if j.PositionDebiasing {
+		return rotated(n, sample-1)
+	}
+	seed := binary.LittleEndian.AppendUint64(nil, uint64(g.Seed))
+	seed = binary.LittleEndian.AppendUint64(seed, uint64(g.Repetition))
+	return shuffled(append(seed, g.CaseKey...), j.Key, sample-1, n)
+}
+
+func rotated(n, by int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = (i + by) % n
+	}
+	return order
+}
+
+// shuffled draws an order: FNV-1a over the seed, the judge's key and the
+// sample, from 0, as four bytes, is the seed of math/rand's first generator.
+func shuffled(seed []byte, key string, sample, n int) []int {
+	h := fnv.New64a()
+	h.Write(seed)
+	h.Write([]byte(key))
+	h.Write(binary.LittleEndian.AppendUint32(nil, uint32(sample)))
+	order := rotated(n, 0)
+	rand.New(rand.NewSource(int64(h.Sum64()))).Shuffle(n, func(i, k int) { order[i], order[k] = order[k], order[i] })
+	return order
+}
