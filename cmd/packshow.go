@@ -89,7 +89,11 @@ func (a *app) packDocument(ctx context.Context, p *pack.Pack) (view.PackDocument
 		doc.InputSets = append(doc.InputSets, set)
 	}
 	for _, v := range spec.Validators {
-		doc.Validators = append(doc.Validators, v.Key+" ("+v.Type+")")
+		what := v.Type
+		if v.Negate {
+			what += ", negated"
+		}
+		doc.Validators = append(doc.Validators, v.Key+" ("+what+")")
 	}
 	for _, b := range p.Blockers() {
 		doc.Blockers = append(doc.Blockers, view.Problem{Field: b.Field, Message: b.Message})

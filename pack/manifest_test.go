@@ -202,6 +202,7 @@ func TestDigests(t *testing.T) {
 		{"nothing", "", "", "", false, false, false},
 		{"a comment", "pack:\n", "# hello\npack:\n", "", false, false, false},
 		{"the evaluation spec", "literal:ok", "literal:no", "", true, false, false},
+		{"a negation", "expected_from: \"literal:ok\"", "expected_from: \"literal:ok\", negate: true", "", true, false, false},
 		{"the input set's name", "name: Set", "name: Other", "", true, false, false},
 		{"another case", "case_key: k2", "case_timeout_seconds: 9, case_key: k2", "", true, false, true},
 		{"the challenge", "title: C1", "title: C One", "", true, true, true},

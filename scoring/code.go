@@ -108,7 +108,7 @@ func (c CodeExecutionConfig) score(run CodeRun, n TestCounts, counted bool) (flo
 }
 
 func (c CodeExecutionConfig) graded(score float64, reason string, detail codeEvidence) finding {
-	f := finding{state: Available, score: score, pass: score >= *c.PassThreshold, detail: detail}
+	f := finding{state: Available, score: score, pass: score >= *c.PassThreshold, detail: detail, settled: true}
 	if !f.pass {
 		f.reason = reason
 	}

@@ -20,11 +20,12 @@ func tests(spec *scoring.Spec, config string) {
 func TestCodeExecutionVectors(t *testing.T) {
 	t.Parallel()
 	for _, b := range readBlocks(t, "testdata/code_execution.txt") {
-		b.only(t, "case", "config", "stdout", "stderr", "exit", "timed_out", "error", "run", "file", "want", "reason", "message", "outcome")
+		b.only(t, "case", "config", "negate", "stdout", "stderr", "exit", "timed_out", "error", "run", "file", "want", "reason", "message", "outcome")
 		t.Run(b["case"], func(t *testing.T) {
 			t.Parallel()
 			spec := oneValidator()
 			tests(&spec, codeConfig(t, b["config"]))
+			spec.Validators[0].Negate = b["negate"] == "true"
 			if field, ok := strings.CutPrefix(b["want"], "refused "); ok {
 				refused(t, spec, "validators[0]."+field, b["message"])
 				return

@@ -38,12 +38,11 @@ func postcondition(s settings) inspector {
 		}
 		f := test(content.text).with(detail)
 		f.actual = new(clip(content.text))
-		if condition == condNotContains {
-			f = t.ruledOut(v.target, f)
-		}
 		return f
 	}
 }
+
+func excludesCondition(s settings) bool { return s.text("condition") == condNotContains }
 
 // existence judges whether a capture is there. One that must be and is not was
 // never produced.
@@ -53,8 +52,9 @@ func existence(path string, exists, must bool) finding {
 		reason = clipTo(path, maxViolation) + " exists"
 	}
 	f := judged(exists == must, reason)
-	if must && !exists {
-		f.lack = "the file " + quoted(path)
+	f.settled = true
+	if !exists {
+		f.absent = "the file " + quoted(path)
 	}
 	return f
 }

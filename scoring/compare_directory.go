@@ -42,8 +42,9 @@ func directoryStructure(s settings) inspector {
 		e.MissingDirectories = without(directories, tree.hasDirectory)
 		e.ForbiddenFiles = without(forbidden, func(name string) bool { return !tree.has(name) })
 		f := e.judge(d.Truncated && len(forbidden) > 0)
-		if !d.Exists && !f.pass {
-			f.lack = fmt.Sprintf("the directory %s", quoted(d.Path))
+		f.settled = len(e.ForbiddenFiles) > 0
+		if !d.Exists {
+			f.absent = fmt.Sprintf("the directory %s", quoted(d.Path))
 		}
 		e.bound()
 		return f.with(e)

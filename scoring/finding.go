@@ -2,13 +2,17 @@ package scoring
 
 // finding is what a validator found out.
 type finding struct {
-	state    State
-	pass     bool
-	score    float64
-	reason   string
-	cause    cause
-	detail   any // evidence, a small struct
-	lack     string
+	state  State
+	pass   bool
+	score  float64
+	reason string
+	cause  cause
+	detail any // evidence, a small struct
+	// lack names what the agent never produced, whatever the verdict; absent is
+	// that of a verdict which is no pass.
+	lack, absent string
+	// settled says that the rest of a capture that was cut could not change it.
+	settled  bool
 	expected *string
 	actual   *string
 	// at is the event to look at; nil is the one that the target names.

@@ -55,8 +55,7 @@ type validatorType struct {
 	// empty; one that insists cannot do without a declared entry of the kind.
 	capture string
 	insists bool
-	// excludes says, for a type that compares texts, that this config passes by
-	// what is not in the text.
+	// excludes says that this config passes by what is not in the capture.
 	excludes func(settings) bool
 	// bare says what is wrong with a validator that has no config.
 	bare string
@@ -134,7 +133,7 @@ func fileTypes() []validatorType {
 			bare: "there is no command to run, so that no trial can be judged: give config.test_command"},
 		{ValidatorType: ValidatorType{Name: Postcondition, NoExpected: true, FileTarget: true, NeedsConfig: true, Config: conditionConfig(),
 			Doc: "the captured file meets a condition: it exists, holds a text, matches a pattern, has a value at a path"},
-			check: checkCondition, look: postcondition, insists: true, bare: "say in condition what must be true of the file"},
+			check: checkCondition, look: postcondition, excludes: excludesCondition, insists: true, bare: "say in condition what must be true of the file"},
 	}
 }
 

@@ -25,11 +25,13 @@ type Spec struct {
 // Validator is one deterministic check. Config stays raw: what it may hold
 // depends on Type and is decoded by that type's registry row.
 type Validator struct {
-	Key          string          `json:"key"`
-	Type         string          `json:"type"`
-	Target       string          `json:"target"`
-	ExpectedFrom string          `json:"expected_from,omitempty"`
-	Config       json.RawMessage `json:"config,omitempty"`
+	Key          string `json:"key"`
+	Type         string `json:"type"`
+	Target       string `json:"target"`
+	ExpectedFrom string `json:"expected_from,omitempty"`
+	// Negate says that what the validator checks must not hold.
+	Negate bool            `json:"negate,omitempty"`
+	Config json.RawMessage `json:"config,omitempty"`
 }
 
 // Metric is one number, text or boolean read off the evidence by a collector.

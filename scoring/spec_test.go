@@ -175,6 +175,10 @@ func TestDigest(t *testing.T) {
 	if patched(t, base, `{"scorecard":{"pass_threshold":1}}`).Digest() == plain {
 		t.Error("a threshold does not change the digest")
 	}
+	if patched(t, base, `{"validators":[{"key":"v","type":"exact_match","target":"final_output","expected_from":"literal:4","negate":true}]}`).Digest() ==
+		patched(t, base, `{"validators":[{"key":"v","type":"exact_match","target":"final_output","expected_from":"literal:4","negate":false}]}`).Digest() {
+		t.Error("a negation does not change the digest")
+	}
 	spec := oneValidator()
 	spec.Validators[0].Config = json.RawMessage(`{"b": 1, "a": 2}`)
 	before := spec.Digest()

@@ -36,7 +36,7 @@ type result struct {
 }
 
 func (t *trial) judge(v *validator) result {
-	f := t.find(v)
+	f := t.rule(v, t.find(v))
 	r := result{cause: f.cause, lack: f.lack, ValidatorResult: ValidatorResult{
 		Key: v.Key, Type: v.Type, State: f.state, Reason: f.reason, Target: clipTo(v.target.text, maxReason),
 		Actual: f.actual, Expected: f.expected, Source: cmp.Or(f.at, t.source(v)),
@@ -46,6 +46,8 @@ func (t *trial) judge(v *validator) result {
 		r.Verdict, r.OutcomeClass = VerdictFail, ClassFail
 		if f.pass {
 			r.Verdict, r.OutcomeClass = VerdictPass, ClassPass
+		} else {
+			r.lack = cmp.Or(f.lack, f.absent)
 		}
 		r.NormalizedScore = new(f.score)
 	case Unavailable:
@@ -99,21 +101,6 @@ func (t *trial) find(v *validator) finding {
 	if v.expected.kind != 0 {
 		f.expected = new(clip(expected.text))
 	}
-	if v.row.excludes != nil && v.row.excludes(v.settings) {
-		return t.ruledOut(v.target, f)
-	}
-	return f
-}
-
-// ruledOut takes back a verdict that rests on a text not being in a capture
-// when the capture is not all of the file.
-func (t *trial) ruledOut(r reference, f finding) finding {
-	file := t.ev.Files[r.key]
-	if !f.pass || r.kind != refFile || !file.Truncated {
-		return f
-	}
-	f.pass, f.score = false, 0
-	f.reason = clipTo(fmt.Sprintf("%s, and the rest may have what must not be there", cut(file)), maxReason)
 	return f
 }
 

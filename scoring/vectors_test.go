@@ -98,7 +98,7 @@ func TestValidatorVectors(t *testing.T) {
 		for _, b := range blocks[1:] {
 			v := maps.Clone(defaults)
 			maps.Copy(v, b)
-			v.only(t, "validator", "case", "config", "actual", "expected", "listing", "trace", "truncated", "want", "reason", "message", "outcome", "evidence", "event")
+			v.only(t, "validator", "case", "config", "actual", "expected", "listing", "negate", "trace", "truncated", "want", "reason", "message", "outcome", "evidence", "event")
 			t.Run(defaults["validator"]+"/"+v["case"], func(t *testing.T) {
 				t.Parallel()
 				checkValidator(t, v)
@@ -113,23 +113,7 @@ func TestValidatorVectors(t *testing.T) {
 }
 
 func checkValidator(t *testing.T, v block) {
-	typ := validatorType(t, v["validator"])
-	spec, ev := oneValidator(), evidence()
-	val := &spec.Validators[0]
-	val.Type, val.Config, val.ExpectedFrom = typ.Name, json.RawMessage(v["config"]), ""
-	if typ.NeedsExpected {
-		val.ExpectedFrom = "case.expectations.want"
-		ev.Case.Expectations = map[string]scoring.CaseInput{"want": {Value: jsonText(t, v.text(t, "expected"))}}
-	}
-	switch {
-	case typ.OnlyTarget != "":
-		val.Target = typ.OnlyTarget
-	case v["listing"] != "":
-		val.Target = "file:d"
-	case typ.FileTarget:
-		val.Target = "file:f"
-	}
-	provide(t, &ev, v, typ.FileTarget)
+	spec, ev := vectorTrial(t, v)
 	want := strings.Fields(v["want"])
 	if want[0] == "refused" {
 		refused(t, spec, "validators[0]."+want[1], v["message"])
@@ -153,6 +137,29 @@ func checkValidator(t *testing.T, v block) {
 			t.Errorf("got outcome %q, want %q", got, want)
 		}
 	}
+}
+
+// vectorTrial is the spec and the evidence of a vector.
+func vectorTrial(t *testing.T, v block) (scoring.Spec, scoring.Evidence) {
+	t.Helper()
+	typ := validatorType(t, v["validator"])
+	spec, ev := oneValidator(), evidence()
+	val := &spec.Validators[0]
+	val.Type, val.Config, val.ExpectedFrom, val.Negate = typ.Name, json.RawMessage(v["config"]), "", v["negate"] == "true"
+	if typ.NeedsExpected {
+		val.ExpectedFrom = "case.expectations.want"
+		ev.Case.Expectations = map[string]scoring.CaseInput{"want": {Value: jsonText(t, v.text(t, "expected"))}}
+	}
+	switch {
+	case typ.OnlyTarget != "":
+		val.Target = typ.OnlyTarget
+	case v["listing"] != "":
+		val.Target = "file:d"
+	case typ.FileTarget:
+		val.Target = "file:f"
+	}
+	provide(t, &ev, v, typ.FileTarget)
+	return spec, ev
 }
 
 // checkShown holds what a result shows against a vector: its evidence, and the
