@@ -333,7 +333,7 @@ func (a *app) printStart(ctx context.Context, plan *engine.Plan, result engine.R
 		Pack: view.Pack{Slug: plan.Pack.Slug, Version: plan.Pack.Version}, InputSet: plan.InputSet,
 	}
 	for _, agent := range result.Agents {
-		ref := view.AgentRef{Label: agent.Label, RunAgentID: agent.RunAgentID, Status: agent.Status}
+		ref := view.AgentRef{Label: agent.Label, RunAgentID: agent.RunAgentID, Status: agent.Status, PricesAsOf: plan.Prices.AsOf}
 		d.Agents = append(d.Agents, view.NewAgent(ref, agent.Scorecard, agent.Invalid))
 	}
 	err := a.print(d, func(w io.Writer, v view.Options) error {

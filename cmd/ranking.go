@@ -41,11 +41,15 @@ func (a *app) printRanking(ctx context.Context, db *store.DB, r store.Run, sortB
 			return nil
 		})
 	}
+	plan, err := db.Plan(ctx, r.ID)
+	if err != nil {
+		return err
+	}
 	var docs []view.Agent
 	contenders := make([]scoring.Contender, len(agents))
 	for i, agent := range agents {
 		contenders[i] = scoring.Contender{RunAgentID: agent.ID, Lane: agent.Lane, Scorecard: agent.Scorecard}
-		doc, err := a.rankedAgent(ctx, db, agent)
+		doc, err := a.rankedAgent(ctx, db, agent, plan.Prices.AsOf)
 		if err != nil {
 			return err
 		}
@@ -61,14 +65,14 @@ func (a *app) printRanking(ctx context.Context, db *store.DB, r store.Run, sortB
 }
 
 // rankedAgent is an agent with what made trials of it invalid.
-func (a *app) rankedAgent(ctx context.Context, db *store.DB, agent store.RunAgent) (view.Agent, error) {
+func (a *app) rankedAgent(ctx context.Context, db *store.DB, agent store.RunAgent, pricesAsOf string) (view.Agent, error) {
 	lane, err := a.viewAgent(ctx, db, agent)
 	if err != nil {
 		return view.Agent{}, err
 	}
 	doc := view.Agent{Label: agent.Label, RunAgentID: agent.ID, Status: agent.Status}
 	if agent.Scorecard != nil {
-		doc = view.NewAgent(view.AgentRef{Label: agent.Label, RunAgentID: agent.ID, Status: agent.Status}, *agent.Scorecard, nil)
+		doc = view.NewAgent(view.AgentRef{Label: agent.Label, RunAgentID: agent.ID, Status: agent.Status, PricesAsOf: pricesAsOf}, *agent.Scorecard, nil)
 	}
 	doc.InvalidCauses = lane.InvalidCauses
 	return doc, nil

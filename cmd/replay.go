@@ -27,10 +27,11 @@ type replayOptions struct {
 func newReplayGet(a *app) *cobra.Command {
 	var o replayOptions
 	c := &cobra.Command{
-		Use: "get TRIAL|RUN-AGENT", Short: "Show the steps of a trial: model calls, tools, captures, tests",
+		Use: "get TRIAL|RUN-AGENT", Short: "Show the steps of a trial: model calls, tools, captures, tests, scores",
 		Long: `Show the steps of a trial, named by its id, or by its run agent with --case and
 --repetition. A run agent with a single trial needs neither; otherwise its
-trials are listed and the status is 64. Everything comes from the store.`,
+trials are listed and the status is 64. Steps have the numbers of their events;
+a score says by which event it is explained. Everything comes from the store.`,
 		Example: "  agentclash replay get 5f3a9c21\n  agentclash replay get 1c9e02bb --case fizzbuzz --json",
 		Args:    exactArgs("TRIAL|RUN-AGENT"),
 		RunE:    func(c *cobra.Command, args []string) error { return runReplayGet(c.Context(), a, o, args[0]) },
@@ -65,6 +66,9 @@ func runReplayGet(ctx context.Context, a *app, o replayOptions, selector string)
 		}
 		end, err := event.Decode[event.TrialEnd](e)
 		d.Outcome, d.Code, d.Phase = end.Outcome, end.Code, end.Phase
+		if end.Scorecard != nil {
+			d.Scorecard = new(view.NewTrial(end.Trial))
+		}
 		return err
 	})
 	if err != nil {

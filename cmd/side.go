@@ -160,7 +160,7 @@ func (s side) participant() view.Participant {
 }
 
 func (s side) ref() view.AgentRef {
-	return view.AgentRef{Label: s.agent.Label, RunAgentID: s.agent.ID, Status: s.agent.Status}
+	return view.AgentRef{Label: s.agent.Label, RunAgentID: s.agent.ID, Status: s.agent.Status, PricesAsOf: s.plan.Prices.AsOf}
 }
 
 // scorecard is the side's own document.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/scoring/compare"
@@ -41,6 +42,8 @@ type Agent struct {
 	Dimensions    Object[AgentDimension] `json:"dimensions"`
 	Usage         scoring.Usage          `json:"usage"`
 	CostUSD       *float64               `json:"cost_usd"`
+	PriceSource   string                 `json:"price_source"` // pack, table or mixed
+	PricesAsOf    string                 `json:"prices_as_of"` // the day of the list prices, where they were used
 	SpentUSD      *float64               `json:"spent_usd"`
 	LatencyMS     *float64               `json:"latency_ms"`
 }
@@ -58,6 +61,7 @@ type AgentRef struct {
 	RunAgentID string
 	Status     string
 	Reason     string // of one that did not complete
+	PricesAsOf string // the day of the run's list prices
 }
 
 // NewAgent makes the document of a run agent. Of the trials only the invalid
@@ -70,7 +74,10 @@ func NewAgent(ref AgentRef, card scoring.AgentScorecard, trials []scoring.Trial)
 		Trials: card.Trials, PassedTrials: card.PassedTrials,
 		FailedTrials: card.FailedTrials, InvalidTrials: card.InvalidTrials,
 		InvalidCauses: InvalidCauses(trials), Usage: card.Usage,
-		CostUSD: card.CostUSD, SpentUSD: card.SpentUSD, LatencyMS: card.LatencyMS,
+		CostUSD: card.CostUSD, PriceSource: card.PriceSource, SpentUSD: card.SpentUSD, LatencyMS: card.LatencyMS,
+	}
+	if a.PriceSource == scoring.PriceTable || a.PriceSource == scoring.PriceMixed {
+		a.PricesAsOf = ref.PricesAsOf
 	}
 	for _, d := range card.Dimensions {
 		a.Dimensions = append(a.Dimensions, Field[AgentDimension]{
@@ -116,6 +123,20 @@ func (p *printer) agentsTable(agents []Agent) {
 	p.table(&t)
 	for _, a := range agents {
 		p.reason(a.Label, a.Status, a.Reason)
+	}
+	p.prices(agents)
+}
+
+// prices says once by what the costs of a table are.
+func (p *printer) prices(agents []Agent) {
+	var said []string
+	for _, a := range agents {
+		if by := pricedBy(a.PriceSource, a.PricesAsOf); by != "" && !slices.Contains(said, by) {
+			said = append(said, by)
+		}
+	}
+	if len(said) > 0 {
+		p.text(0, "Costs by "+strings.Join(said, "; "))
 	}
 }
 

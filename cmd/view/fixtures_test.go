@@ -29,7 +29,7 @@ const (
 func trials() []scoring.Trial {
 	passed := scoring.Trial{
 		TrialID: trialID, CaseKey: "fizzbuzz", Repetition: 1, Attempt: 1, Outcome: scoring.OutcomePassed,
-		StopReason: "completed", FinalOutput: new("done"), CostUSD: new(0.0012), LatencyMS: new(int64(1200)),
+		StopReason: "completed", FinalOutput: new("done"), CostUSD: new(0.0012), PriceSource: scoring.PriceTable, LatencyMS: new(int64(1200)),
 		Usage: scoring.Usage{InputTokens: 1000, OutputTokens: 234, TotalTokens: 1234},
 		Scorecard: &scoring.Scorecard{
 			Status: "complete", Strategy: "weighted", OverallScore: new(1.0), Passed: new(true), Validity: "valid",
@@ -39,7 +39,8 @@ func trials() []scoring.Trial {
 			},
 			Validators: []scoring.ValidatorResult{{Key: "exact", Type: "exact_match", State: scoring.Available,
 				Verdict: scoring.VerdictPass, NormalizedScore: new(1.0), OutcomeClass: "pass"}},
-			Metrics: []scoring.MetricResult{{Key: "latency", State: scoring.Available, Value: 1200.0, Unit: "ms"}},
+			Metrics: []scoring.MetricResult{{Key: "latency", State: scoring.Available, Value: 1200.0, Unit: "ms",
+				Metadata: mustJSON(map[string]string{"started_at": "2026-03-15T12:00:00Z"})}},
 		},
 	}
 	failed := scoring.Trial{
@@ -49,12 +50,26 @@ func trials() []scoring.Trial {
 			Status: "partial", Strategy: "weighted", OverallScore: new(0.25), Passed: new(true), Validity: "valid",
 			NoOutput: "the agent never submitted a final output",
 			Dimensions: []scoring.DimensionResult{
-				{Key: "correctness", State: scoring.Available, Score: new(0.25)},
-				{Key: "accuracy", State: scoring.Unavailable, Reason: "no final output"},
+				{Key: "correctness", Source: "validators", State: scoring.Available, Score: new(0.25), Event: at(6, "run.output.finalized")},
+				{Key: "accuracy", Source: "validators", State: scoring.Unavailable, Reason: "no final output"},
+				{Key: "conduct", Source: "behavioral", State: scoring.Available, Score: new(0.5), Event: at(5, "tool.call.failed")},
 			},
+			Signals: []scoring.SignalResult{
+				{Key: "error_cascade", State: scoring.Available, Score: new(0.5), Weight: 1, Gate: true, PassThreshold: new(0.8), Source: at(5, "tool.call.failed"),
+					Reason: "2 calls in a row failed"},
+				{Key: "scope_adherence", State: scoring.Available, Score: new(1.0), Weight: 1},
+			},
+			Metrics: []scoring.MetricResult{
+				{Key: "latency", Collector: "run_total_latency_ms", State: scoring.Available, Value: 61200.0, Unit: "ms", Source: at(12, "system.run.completed")},
+				{Key: "share", State: scoring.Available, Value: 1.0 / 3}, {Key: "regular", State: scoring.Available, Value: true},
+				{Key: "cost", State: scoring.Unavailable, Unit: "usd", Reason: "no price is known for ollama/x"},
+			},
+			Warnings: []string{"there is no final output"},
 			Validators: []scoring.ValidatorResult{
 				{Key: "exact", Type: "exact_match", State: scoring.Available, Verdict: scoring.VerdictFail,
-					NormalizedScore: new(0.0), OutcomeClass: "fail", Reason: `expected "level", got nothing`},
+					NormalizedScore: new(0.0), OutcomeClass: "fail", Reason: `expected "level", got nothing`, Source: at(6, "run.output.finalized")},
+				{Key: "has-all-the-words", Type: "tool_call_assertion", State: scoring.Available, Verdict: scoring.VerdictFail,
+					NormalizedScore: new(0.4), OutcomeClass: "fail", Source: at(5, "tool.call.completed")},
 				{Key: "tests", Type: "code_execution", State: scoring.Unavailable, OutcomeClass: "unavailable",
 					Reason: "the file /workspace/solution.py was never captured, so that its tests could not be run; write it before you submit"},
 			},
@@ -68,6 +83,10 @@ func trials() []scoring.Trial {
 	return []scoring.Trial{passed, failed, invalid}
 }
 
+func at(sequence int64, typ string) *scoring.Source {
+	return &scoring.Source{Kind: scoring.KindRunEvent, Sequence: sequence, EventType: typ, FieldPath: "final_output"}
+}
+
 func agentCard() scoring.AgentScorecard {
 	return scoring.AgentScorecard{
 		OverallScore: new(0.625), PassRate: new(0.5), Validity: "degraded", Headline: "degraded",
@@ -77,12 +96,12 @@ func agentCard() scoring.AgentScorecard {
 			{Key: "accuracy", Score: new(0.995), State: scoring.Available, N: 1},
 		},
 		Usage:   scoring.Usage{InputTokens: 1234567, OutputTokens: 890, TotalTokens: 1235457},
-		CostUSD: new(0.0012), SpentUSD: new(0.0034), LatencyMS: new(61200.0),
+		CostUSD: new(0.0012), PriceSource: scoring.PriceTable, SpentUSD: new(0.0034), LatencyMS: new(61200.0),
 	}
 }
 
 func scorecard() view.Scorecard {
-	return view.NewScorecard(view.AgentRef{Label: "claude-fix", RunAgentID: agentID, Status: "completed"}, agentCard(), trials())
+	return view.NewScorecard(view.AgentRef{Label: "claude-fix", RunAgentID: agentID, Status: "completed", PricesAsOf: "2026-03-01"}, agentCard(), trials())
 }
 
 func startDocument() view.StartDocument {
@@ -240,7 +259,7 @@ func replay() view.ReplayDocument {
 	}
 	return view.ReplayDocument{State: "ready", RunID: runID, RunAgentID: agentID, RunAgentLabel: "claude-fix", TrialID: trialID,
 		CaseKey: "fizzbuzz", Repetition: 1, Attempt: 2, Outcome: scoring.OutcomeFailed, Code: "no_submit", Phase: "agent",
-		Replay: event.NewReplay(second)}
+		Scorecard: new(view.NewTrial(trials()[1])), Replay: event.NewReplay(second)}
 }
 
 func mustJSON(v any) json.RawMessage {

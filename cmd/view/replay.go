@@ -25,6 +25,7 @@ type ReplayDocument struct {
 	Outcome       scoring.Outcome `json:"outcome"`
 	Code          string          `json:"code"`
 	Phase         string          `json:"phase"`
+	Scorecard     *Trial          `json:"scorecard"` // null until the attempt is scored
 	event.Replay
 }
 
@@ -32,8 +33,9 @@ type ReplayDocument struct {
 // output a terminal shows; a pipe gets all.
 const shownLines = 40
 
-// Replay writes the steps of a trial, then what it left behind: the final
-// output, the captured files and what the tests printed.
+// Replay writes the steps of a trial, then what it left behind (the final
+// output, the captured files and what the tests printed) and what scoring says
+// of it. Steps have the numbers of their events, by which scores point at them.
 func Replay(w io.Writer, d ReplayDocument, o Options) error {
 	p := newPrinter(w, o)
 	var b Details
@@ -54,24 +56,36 @@ func Replay(w io.Writer, d ReplayDocument, o Options) error {
 	for _, s := range d.Steps {
 		p.leftBehind(s)
 	}
+	if d.Scorecard != nil {
+		p.scores(*d.Scorecard)
+	}
 	return p.flush()
 }
 
 func (p *printer) steps(steps []event.ReplayStep) {
 	t := Table{Columns: []Column{
-		right("#"), left("TYPE"), left("HEADLINE"), left("TOOL"), right("DURATION"), whole("STATUS"),
+		right("EVENTS"), left("TYPE"), left("HEADLINE"), left("TOOL"), right("DURATION"), whole("STATUS"),
 	}}
-	for i, s := range steps {
+	for _, s := range steps {
 		took := absent
 		if s.DurationMS != nil && s.EventCount > 1 { // one event is a moment
 			took = Duration(ms(*s.DurationMS))
 		}
-		t.Add(Text(strconv.Itoa(i+1)), Text(s.Type), Text(stepHeadline(s)), Text(s.ToolName), Text(took), Status(s.Status))
+		t.Add(Text(numbers(s)), Text(s.Type), Text(stepHeadline(s)), Text(s.ToolName), Text(took), Status(s.Status))
 	}
 	if len(t.Rows) > 0 {
 		p.blank()
 		p.table(&t)
 	}
+}
+
+// numbers are those of a step's first and last event.
+func numbers(s event.ReplayStep) string {
+	first := strconv.FormatInt(s.StartedSequence, 10)
+	if s.CompletedSequence <= s.StartedSequence {
+		return first
+	}
+	return first + "-" + strconv.FormatInt(s.CompletedSequence, 10)
 }
 
 // stepHeadline adds to a headline what a reader would open the step for.

@@ -84,10 +84,19 @@ func (p *printer) agentBlock(c Participant, a Agent) {
 	b.Add("Trials", trialCounts(a))
 	b.Status("Validity", a.Validity)
 	b.Add("Tokens", Tokens(a.Usage.TotalTokens)+" ("+Tokens(a.Usage.InputTokens)+" in, "+Tokens(a.Usage.OutputTokens)+" out)")
-	b.Add("Cost", USD(a.CostUSD))
+	b.Add("Cost", cost(a))
 	b.Add("Spent", USD(a.SpentUSD))
 	b.Add("Latency", milliseconds(a.LatencyMS))
 	p.details(b)
+}
+
+// cost is an agent's cost, and by whose prices.
+func cost(a Agent) string {
+	by := pricedBy(a.PriceSource, a.PricesAsOf)
+	if a.CostUSD == nil || by == "" {
+		return USD(a.CostUSD)
+	}
+	return USD(a.CostUSD) + " (" + by + ")"
 }
 
 // trialCounts always names the invalid ones apart, also when there are none.

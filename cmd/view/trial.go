@@ -26,35 +26,35 @@ type Trial struct {
 	FinalOutput    *string                `json:"final_output"`
 	Dimensions     Object[TrialDimension] `json:"dimensions"`
 	Validators     List[Validator]        `json:"validators"`
+	Signals        List[Signal]           `json:"signals"`
 	Metrics        List[Metric]           `json:"metrics"`
+	SideMetrics    *scoring.SideMetrics   `json:"side_metrics"` // null without a scorecard
+	Warnings       List[string]           `json:"warnings"`
+	CostUSD        *float64               `json:"cost_usd"`
+	PriceSource    string                 `json:"price_source"` // pack, table or mixed
 	// Judges is empty: a pack that declares judges is refused before a run.
 	Judges List[json.RawMessage] `json:"judges"`
 }
 
 // TrialDimension is the score of one dimension of one trial.
 type TrialDimension struct {
-	Score  *float64      `json:"score"`
-	State  scoring.State `json:"state"`
-	Reason string        `json:"reason"`
+	Source string          `json:"source"` // what is scored
+	Score  *float64        `json:"score"`
+	State  scoring.State   `json:"state"`
+	Reason string          `json:"reason"`
+	Event  *scoring.Source `json:"event"` // the one to look at
 }
 
 // Validator is the result of one validator.
 type Validator struct {
-	Key             string        `json:"key"`
-	Type            string        `json:"type"`
-	State           scoring.State `json:"state"`
-	Verdict         string        `json:"verdict"`
-	NormalizedScore *float64      `json:"normalized_score"`
-	OutcomeClass    string        `json:"outcome_class"`
-	Reason          string        `json:"reason"`
-}
-
-// Metric is the value of one metric.
-type Metric struct {
-	Key   string        `json:"key"`
-	State scoring.State `json:"state"`
-	Value any           `json:"value"`
-	Unit  string        `json:"unit"`
+	Key             string          `json:"key"`
+	Type            string          `json:"type"`
+	State           scoring.State   `json:"state"`
+	Verdict         string          `json:"verdict"`
+	NormalizedScore *float64        `json:"normalized_score"`
+	OutcomeClass    string          `json:"outcome_class"`
+	Reason          string          `json:"reason"`
+	Source          *scoring.Source `json:"source"` // the event to look at
 }
 
 // NewTrial makes the document of one trial. The outcome has the last word: an
@@ -64,7 +64,7 @@ func NewTrial(t scoring.Trial) Trial {
 	d := Trial{
 		TrialID: t.TrialID, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt,
 		Outcome: t.Outcome, Code: t.Code, Phase: t.Phase, Reason: t.Reason,
-		StopReason: t.StopReason, FinalOutput: t.FinalOutput,
+		StopReason: t.StopReason, FinalOutput: t.FinalOutput, CostUSD: t.CostUSD, PriceSource: t.PriceSource,
 	}
 	if c := t.Scorecard; c != nil {
 		d.fromCard(c)
@@ -90,15 +90,20 @@ func (t *Trial) fromCard(c *scoring.Scorecard) {
 		}
 	}
 	for _, d := range c.Dimensions {
-		t.Dimensions = append(t.Dimensions, Field[TrialDimension]{d.Key, TrialDimension{d.Score, d.State, d.Reason}})
+		t.Dimensions = append(t.Dimensions, Field[TrialDimension]{d.Key, TrialDimension{d.Source, d.Score, d.State, d.Reason, d.Event}})
 	}
 	for _, v := range c.Validators {
 		t.Validators = append(t.Validators, Validator{Key: v.Key, Type: v.Type, State: v.State, Verdict: v.Verdict,
-			NormalizedScore: v.NormalizedScore, OutcomeClass: v.OutcomeClass, Reason: v.Reason})
+			NormalizedScore: v.NormalizedScore, OutcomeClass: v.OutcomeClass, Reason: v.Reason, Source: v.Source})
+	}
+	for _, s := range c.Signals {
+		t.Signals = append(t.Signals, Signal(s))
 	}
 	for _, m := range c.Metrics {
-		t.Metrics = append(t.Metrics, Metric{Key: m.Key, State: m.State, Value: m.Value, Unit: m.Unit})
+		t.Metrics = append(t.Metrics, Metric{Key: m.Key, State: m.State, Value: m.Value, Unit: m.Unit,
+			Reason: m.Reason, Metadata: m.Metadata, Source: m.Source})
 	}
+	t.SideMetrics, t.Warnings = &c.SideMetrics, c.Warnings
 }
 
 // trials writes the table of all trials, then what failed and what was invalid
@@ -194,18 +199,25 @@ func (p *printer) unpassedTrial(t Trial) {
 		p.text(4, t.Reason)
 	}
 	for _, v := range t.Validators {
-		if !v.unpassed() {
-			continue
+		if v.unpassed() {
+			p.result(4, v.result())
 		}
-		word := v.word()
-		p.line("    " + SanitizeLine(v.Key) + " (" + SanitizeLine(v.Type) + "): " +
-			StatusStyle(word).Paint(SanitizeLine(word), p.o.Color))
-		if v.Reason != "" {
-			p.text(6, v.Reason)
+	}
+	for _, d := range t.Dimensions {
+		if d.Value.Source != scoring.SourceValidators && below(1, d.Value.Score) {
+			p.result(4, d.Value.result(d.Key))
+		}
+	}
+	for _, s := range t.Signals {
+		if below(1, s.Score) {
+			p.result(4, s.result())
 		}
 	}
 	p.line("    " + Faint.Paint("agentclash replay get "+p.o.ID(t.TrialID), p.o.Color))
 }
+
+// below says that there is a score and that it is less.
+func below(limit float64, score *float64) bool { return score != nil && *score < limit }
 
 // trialName is how a trial is called within its run agent.
 func trialName(caseKey string, repetition int) string {

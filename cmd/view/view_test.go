@@ -266,7 +266,7 @@ func TestEmptyDocumentsHaveNoNullLists(t *testing.T) {
 		if err := json.Unmarshal(b.Bytes(), &keys); err != nil {
 			t.Fatal(err)
 		}
-		for _, key := range []string{"agents", "invalid_causes", "dimensions", "trials", "validators", "metrics", "judges", "items",
+		for _, key := range []string{"agents", "invalid_causes", "dimensions", "trials", "validators", "signals", "metrics", "judges", "items",
 			"files", "errors", "warnings", "checks", "next_steps", "cases", "versions", "findings", "notes"} {
 			if v, ok := keys[key]; ok && string(v) == "null" {
 				t.Errorf("%T: key %q is null", doc, key)
