@@ -115,7 +115,8 @@ func (a *app) screen(ctx context.Context, e execution, interrupt func()) (views 
 	case !e.follow:
 		return nil, none
 	case a.output == "json":
-		return []event.Sink{view.FollowJSON(a.p.Out)}, none
+		out, err := a.stream()
+		return []event.Sink{view.FollowJSON(out)}, func() error { return err }
 	case !a.interactive():
 		return []event.Sink{view.Follow(a.p.Out, a.viewOptions())}, none
 	}

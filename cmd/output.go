@@ -101,6 +101,29 @@ func (a *app) printQuery(v any) error {
 	if err != nil {
 		return err
 	}
+	return writeQuery(a.p.Out, code, v)
+}
+
+// stream is where a stream of documents goes, each in one Write: to stdout, by
+// way of --query when there is one.
+func (a *app) stream() (io.Writer, error) {
+	if a.query == "" {
+		return a.p.Out, nil
+	}
+	code, err := parseQuery(a.query)
+	return queryWriter{a.p.Out, code}, err
+}
+
+type queryWriter struct {
+	w    io.Writer
+	code *gojq.Code
+}
+
+func (q queryWriter) Write(document []byte) (int, error) {
+	return len(document), writeQuery(q.w, q.code, json.RawMessage(document))
+}
+
+func writeQuery(w io.Writer, code *gojq.Code, v any) error {
 	g, err := generic(v)
 	if err != nil {
 		return fmt.Errorf("write JSON: %w", err)
@@ -115,14 +138,14 @@ func (a *app) printQuery(v any) error {
 			return usage("--query: %w", err)
 		}
 		if s, ok := r.(string); ok {
-			fmt.Fprintln(a.p.Out, s)
+			fmt.Fprintln(w, s)
 			continue
 		}
 		line, err := gojq.Marshal(r)
 		if err != nil {
 			return fmt.Errorf("write JSON: %w", err)
 		}
-		fmt.Fprintf(a.p.Out, "%s\n", line)
+		fmt.Fprintf(w, "%s\n", line)
 	}
 }
 

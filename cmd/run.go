@@ -274,7 +274,11 @@ as NDJSON. Patterns given with --filter are names or globs such as 'tool.*'.`,
 			return a.withRun(ctx, args, func(db *store.DB, r store.Run) error {
 				sink := view.Events(a.p.Out, a.viewOptions())
 				if a.output == "json" {
-					sink = view.EventsJSON(a.p.Out)
+					out, err := a.stream()
+					if err != nil {
+						return err
+					}
+					sink = view.EventsJSON(out)
 				}
 				return db.Events(ctx, store.EventFilter{RunID: r.ID, Types: filter}, func(_ int64, e event.Event) error { return sink.Emit(ctx, e) })
 			})

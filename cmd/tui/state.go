@@ -178,6 +178,8 @@ func (s *State) trialFact(e event.Event) {
 	case event.CallStarted:
 		doing = "model"
 		s.Calls++
+	case event.JudgeStarted:
+		doing = "judge"
 	case event.OutputDelta:
 		if r.Doing != writing {
 			doing = writing

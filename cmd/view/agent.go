@@ -44,7 +44,8 @@ type Agent struct {
 	CostUSD       *float64               `json:"cost_usd"`
 	PriceSource   string                 `json:"price_source"` // pack, table or mixed
 	PricesAsOf    string                 `json:"prices_as_of"` // the day of the list prices, where they were used
-	SpentUSD      *float64               `json:"spent_usd"`
+	SpentUSD      *float64               `json:"spent_usd"`    // judges included
+	Judging       *scoring.Judging       `json:"judging"`      // what judges were asked, null for nothing
 	LatencyMS     *float64               `json:"latency_ms"`
 }
 
@@ -74,7 +75,7 @@ func NewAgent(ref AgentRef, card scoring.AgentScorecard, trials []scoring.Trial)
 		Trials: card.Trials, PassedTrials: card.PassedTrials,
 		FailedTrials: card.FailedTrials, InvalidTrials: card.InvalidTrials,
 		InvalidCauses: InvalidCauses(trials), Usage: card.Usage,
-		CostUSD: card.CostUSD, PriceSource: card.PriceSource, SpentUSD: card.SpentUSD, LatencyMS: card.LatencyMS,
+		CostUSD: card.CostUSD, PriceSource: card.PriceSource, SpentUSD: card.SpentUSD, Judging: card.Judging, LatencyMS: card.LatencyMS,
 	}
 	if a.PriceSource == scoring.PriceTable || a.PriceSource == scoring.PriceMixed {
 		a.PricesAsOf = ref.PricesAsOf

@@ -32,6 +32,8 @@ func describe(e event.Event) (string, error) {
 		return describeCall(e)
 	case event.ToolStarted, event.ToolDone, event.ToolFailed, event.CommandStart, event.CommandDone, event.CommandFail:
 		return describeTool(e)
+	case event.JudgeStarted, event.JudgeDone:
+		return describeJudge(e)
 	case event.FileCaptured, event.DirListed, event.CodeExecuted:
 		return describeCapture(e)
 	case event.Started, event.Completed, event.Failed, event.OutputFinal, event.StepStarted, event.StepDone:
@@ -69,7 +71,12 @@ func describeRun(e event.Event) (string, error) {
 	case event.SandboxLost:
 		return told(e, func(v event.Lost) string { return because(strings.TrimSpace(v.Kind+" "+v.Limit), v.Detail) })
 	case event.TrialQueued:
-		return "", nil
+		return told(e, func(v event.Queue) string {
+			if v.Judging == nil {
+				return ""
+			}
+			return "goes on with what the attempt before it did, and asks the judges again"
+		})
 	}
 	return told(e, trialEnd)
 }
@@ -129,6 +136,9 @@ func callEnd(v event.CallEnd) string {
 
 func callError(v event.CallError) string {
 	s := v.Code
+	if v.JudgeKey != "" {
+		s = "judge " + v.JudgeKey + ", " + s
+	}
 	if v.Status != 0 {
 		s += " (HTTP " + strconv.Itoa(v.Status) + ")"
 	}

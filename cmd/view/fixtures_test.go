@@ -59,6 +59,16 @@ func trials() []scoring.Trial {
 					Reason: "2 calls in a row failed"},
 				{Key: "scope_adherence", State: scoring.Available, Score: new(1.0), Weight: 1},
 			},
+			Judges: []scoring.JudgeResult{{
+				Key: "tone", Mode: "rubric", State: scoring.Available, NormalizedScore: new(0.5), Confidence: "low", Variance: new(0.0625), Spread: new(0.5),
+				SampleCount: 4, ModelCount: 2, UnableCount: 1, Source: at(15, "judge.call.completed"),
+				Warnings: []string{`"b/judge", sample 2: the reply has no score, which must be a number`, "the models disagree: they lie 0.5000 apart, more than 0.2500"},
+				Models:   []scoring.JudgeModel{{Model: "a/judge", Score: new(0.75), Samples: 2}, {Model: "b/judge", Score: new(0.25), Samples: 1}},
+				Calls: []scoring.JudgeCall{
+					{Model: "a/judge", Sample: 1, Score: new(0.75), Confidence: "high", Reasoning: "warm \x1b[31mand\nshort", Source: at(14, "judge.call.completed")},
+					{Model: "b/judge", Sample: 2, Error: "the reply has no score, which must be a number", Source: at(15, "judge.call.completed")},
+				},
+			}},
 			Metrics: []scoring.MetricResult{
 				{Key: "latency", Collector: "run_total_latency_ms", State: scoring.Available, Value: 61200.0, Unit: "ms", Source: at(12, "system.run.completed")},
 				{Key: "share", State: scoring.Available, Value: 1.0 / 3}, {Key: "regular", State: scoring.Available, Value: true},

@@ -57,11 +57,16 @@ func (f *follower) what(e event.Event) string {
 	case event.TrialDone:
 		return f.trialEnd(e)
 	case event.TrialQueued:
-		return joined("queued", attempt(e.Attempt))
+		return because(joined("queued", attempt(e.Attempt)), Describe(e))
 	case event.Started:
 		return "started " + Describe(e)
 	case event.CallDone:
 		return "model call: " + Describe(e)
+	case event.JudgeDone:
+		if v, err := event.Decode[event.JudgeReply](e); err == nil && v.Shared {
+			return "" // the run's own fact has said it
+		}
+		return "judge " + Describe(e)
 	case event.CallRetried:
 		return Waiting.Paint("retry", f.o.Color) + ": " + Describe(e)
 	case event.CallFailed:

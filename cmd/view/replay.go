@@ -50,7 +50,7 @@ func Replay(w io.Writer, d ReplayDocument, o Options) error {
 		b.Add("Error", t.ErrorMessage)
 	}
 	b.Add("Counts", fmt.Sprintf("%s, %s, %s, %s", count(d.Counts.AgentSteps, "step"), count(d.Counts.ModelCalls, "model call"),
-		count(d.Counts.ToolCalls, "tool call"), count(d.Counts.Events, "event")))
+		count(d.Counts.ToolCalls, "tool call"), count(d.Counts.Events, "event"))+judgeCalls(d.Counts.JudgeCalls))
 	p.details(b)
 	p.steps(d.Steps)
 	for _, s := range d.Steps {
@@ -101,7 +101,7 @@ func stepHeadline(s event.ReplayStep) string {
 		return because(s.Headline, excerpt(s.ErrorMessage))
 	case s.Type == "tool_call" && len(s.Arguments) > 0:
 		return because(s.Headline, excerpt(string(s.Arguments)))
-	case s.Type == "model_call":
+	case s.Type == "model_call" || s.Type == "judge_call":
 		return because(s.Headline, excerpt(s.ModelOutput))
 	}
 	return s.Headline

@@ -85,6 +85,9 @@ func (p *printer) agentBlock(c Participant, a Agent) {
 	b.Status("Validity", a.Validity)
 	b.Add("Tokens", Tokens(a.Usage.TotalTokens)+" ("+Tokens(a.Usage.InputTokens)+" in, "+Tokens(a.Usage.OutputTokens)+" out)")
 	b.Add("Cost", cost(a))
+	if a.Judging != nil {
+		b.Add("Judges", judging(a.Judging))
+	}
 	b.Add("Spent", USD(a.SpentUSD))
 	b.Add("Latency", milliseconds(a.LatencyMS))
 	p.details(b)

@@ -96,6 +96,9 @@ func (p *printer) scores(t Trial) {
 		p.result(2, v.result())
 	}
 	p.more(len(t.Validators))
+	for _, j := range t.Judges {
+		p.opinions(2, j)
+	}
 	for _, s := range t.Signals {
 		p.result(2, s.result())
 	}

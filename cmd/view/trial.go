@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -32,8 +31,9 @@ type Trial struct {
 	Warnings       List[string]           `json:"warnings"`
 	CostUSD        *float64               `json:"cost_usd"`
 	PriceSource    string                 `json:"price_source"` // pack, table or mixed
-	// Judges is empty: a pack that declares judges is refused before a run.
-	Judges List[json.RawMessage] `json:"judges"`
+	Judges         List[Judge]            `json:"judges"`
+	Judging        *scoring.Judging       `json:"judging"` // what they were asked, null for nothing
+	Carried        bool                   `json:"carried"` // the agent's part is an earlier attempt's
 }
 
 // TrialDimension is the score of one dimension of one trial.
@@ -65,6 +65,7 @@ func NewTrial(t scoring.Trial) Trial {
 		TrialID: t.TrialID, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt,
 		Outcome: t.Outcome, Code: t.Code, Phase: t.Phase, Reason: t.Reason,
 		StopReason: t.StopReason, FinalOutput: t.FinalOutput, CostUSD: t.CostUSD, PriceSource: t.PriceSource,
+		Judging: t.Judging, Carried: t.Carried,
 	}
 	if c := t.Scorecard; c != nil {
 		d.fromCard(c)
@@ -84,7 +85,7 @@ func NewTrial(t scoring.Trial) Trial {
 
 func (t *Trial) fromCard(c *scoring.Scorecard) {
 	t.OverallScore, t.Validity, t.ValidityReason = c.OverallScore, c.Validity, c.ValidityReason
-	for _, reason := range []string{c.PackError, c.NoOutput, c.OverallReason} {
+	for _, reason := range []string{c.PackError, c.NoOutput, c.JudgeError, c.OverallReason} {
 		if t.Reason == "" {
 			t.Reason = reason
 		}
@@ -102,6 +103,9 @@ func (t *Trial) fromCard(c *scoring.Scorecard) {
 	for _, m := range c.Metrics {
 		t.Metrics = append(t.Metrics, Metric{Key: m.Key, State: m.State, Value: m.Value, Unit: m.Unit,
 			Reason: m.Reason, Metadata: m.Metadata, Source: m.Source})
+	}
+	for _, j := range c.Judges {
+		t.Judges = append(t.Judges, newJudge(j))
 	}
 	t.SideMetrics, t.Warnings = &c.SideMetrics, c.Warnings
 }
@@ -204,8 +208,13 @@ func (p *printer) unpassedTrial(t Trial) {
 		}
 	}
 	for _, d := range t.Dimensions {
-		if d.Value.Source != scoring.SourceValidators && below(1, d.Value.Score) {
+		if d.Value.Source != scoring.SourceValidators && d.Value.Source != scoring.SourceJudge && below(1, d.Value.Score) {
 			p.result(4, d.Value.result(d.Key))
+		}
+	}
+	for _, j := range t.Judges {
+		if j.State != scoring.Available || below(1, j.NormalizedScore) {
+			p.opinions(4, j)
 		}
 	}
 	for _, s := range t.Signals {

@@ -28,6 +28,7 @@ type ReplayCounts struct {
 	AgentSteps      int `json:"agent_steps"`
 	ModelCalls      int `json:"model_calls"`
 	ToolCalls       int `json:"tool_calls"`
+	JudgeCalls      int `json:"judge_calls"`
 	SandboxCommands int `json:"sandbox_commands"`
 	Outputs         int `json:"outputs"`
 	ScoringEvents   int `json:"scoring_events"`
@@ -62,6 +63,8 @@ type ReplayStep struct {
 	ProviderKey       string              `json:"provider_key,omitempty"`
 	ProviderModelID   string              `json:"provider_model_id,omitempty"`
 	ToolName          string              `json:"tool_name,omitempty"`
+	JudgeKey          string              `json:"judge_key,omitempty"`
+	Prompt            string              `json:"prompt,omitempty"` // of a judge
 	Arguments         json.RawMessage     `json:"arguments,omitempty"`
 	Input             []provider.Message  `json:"input,omitempty"` // new messages of a model call
 	ModelOutput       string              `json:"model_output,omitempty"`
@@ -78,6 +81,7 @@ type replayKind struct {
 	step   string
 	opens  bool
 	closes bool
+	within bool // it belongs to the step that is open, and ends nothing
 	status string
 }
 
@@ -96,6 +100,8 @@ var replayKinds = map[Type]replayKind{
 	CommandStart: {step: "sandbox_command", opens: true},
 	CommandDone:  {step: "sandbox_command", closes: true, status: "completed"},
 	CommandFail:  {step: "sandbox_command", closes: true, status: "failed"},
+	JudgeStarted: {step: "judge_call", opens: true},
+	JudgeDone:    {step: "judge_call", closes: true, status: "completed"},
 	ScoringStart: {step: "scoring", opens: true},
 	ScoringDone:  {step: "scoring", closes: true, status: "completed"},
 	ScoringFail:  {step: "scoring", closes: true, status: "failed"},
@@ -114,8 +120,11 @@ func NewReplay(events []Event) Replay {
 			continue
 		}
 		kind, known := replayKinds[e.Type]
-		if !known {
+		switch {
+		case !known:
 			kind = replayKind{step: "event", status: "completed"}
+		case e.Type == CallFailed && e.Source == SourceScoring: // a try of a judge's call
+			kind = replayKind{step: "judge_call", within: true}
 		}
 		r.add(open, kind, e)
 	}
@@ -128,6 +137,9 @@ func (r *Replay) add(open map[string][]int, kind replayKind, e Event) {
 	if stack := open[kind.step]; kind.closes && len(stack) > 0 {
 		i = stack[len(stack)-1]
 		open[kind.step] = stack[:len(stack)-1]
+	}
+	if stack := open[kind.step]; kind.within && len(stack) > 0 {
+		i = stack[len(stack)-1]
 	}
 	if i < 0 {
 		i = len(r.Steps)
@@ -142,6 +154,9 @@ func (r *Replay) add(open map[string][]int, kind replayKind, e Event) {
 	s.enrich(e)
 	if kind.opens {
 		open[kind.step] = append(open[kind.step], i)
+		return
+	}
+	if kind.within {
 		return
 	}
 	at, ms := e.OccurredAt, e.OccurredAt.Sub(s.OccurredAt).Milliseconds()
@@ -173,6 +188,12 @@ func (s *ReplayStep) enrich(e Event) {
 		s.ErrorMessage = v.Code + ": " + v.Message
 	case ToolStarted, ToolDone, ToolFailed:
 		s.enrichTool(e)
+	case JudgeStarted:
+		v, _ := Decode[JudgeCall](e)
+		s.JudgeKey, s.ProviderKey, s.ProviderModelID, s.Prompt = v.JudgeKey, v.ProviderKey, v.Model, v.Prompt
+	case JudgeDone:
+		v, _ := Decode[JudgeReply](e)
+		s.JudgeKey, s.ProviderKey, s.ProviderModelID, s.ModelOutput, s.ErrorMessage = v.JudgeKey, v.ProviderKey, v.ProviderModelID, v.ResponseText, v.Reason
 	case OutputFinal:
 		v, _ := Decode[Output](e)
 		s.FinalOutput = v.FinalOutput
@@ -226,6 +247,8 @@ func (r *Replay) count(step string) {
 		r.Counts.ModelCalls++
 	case "tool_call":
 		r.Counts.ToolCalls++
+	case "judge_call":
+		r.Counts.JudgeCalls++
 	case "sandbox_command", "code_execution":
 		r.Counts.SandboxCommands++
 	case "output":
@@ -243,6 +266,8 @@ func (s *ReplayStep) headline() string {
 		return "model call to " + s.ProviderModelID
 	case "tool_call":
 		return "tool call: " + s.ToolName
+	case "judge_call":
+		return "judge " + s.JudgeKey + " asks " + s.ProviderModelID
 	case "output":
 		return "final output"
 	case "code_execution":
