@@ -2,26 +2,29 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/scoring/compare"
 	"github.com/agentclash/agentclash/store"
 )
 
 func newEvalScorecard(a *app) *cobra.Command {
-	var agent string
+	var agent, rescoring string
 	c := &cobra.Command{
 		Use: "scorecard [RUN]", Short: "Show what scoring says of one agent of a run",
 		Long: `Show what scoring says of one agent of a run (the newest when none is named),
 and, when the pack has a baseline, how it compares and what the gate says.
-Everything comes from the store: no model, no container, no network.
+Everything comes from the store: no model, no container, no network. With
+--rescoring, what a rescoring of the run says, without a comparison.
 
 Exit status: 0, whatever the scores; 64 when the run has several agents and
-none is named; 66 when there is no such run.`,
-		Example: "  agentclash eval scorecard\n  agentclash eval scorecard latest --agent gpt --json",
+none is named; 66 when there is no such run or rescoring.`,
+		Example: "  agentclash eval scorecard\n  agentclash eval scorecard latest --agent gpt --json\n  agentclash eval scorecard latest --rescoring latest",
 		Args:    upTo(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			selector := store.Latest
@@ -37,15 +40,66 @@ none is named; 66 when there is no such run.`,
 			if err != nil {
 				return err
 			}
+			if rescoring != "" {
+				return a.rescoredScorecard(ctx, db, s, rescoring)
+			}
 			d, err := a.scorecardDocument(ctx, db, s)
 			if err != nil {
 				return err
 			}
-			return a.print(d, func(w io.Writer, o view.Options) error { return view.ScorecardReport(w, d, o) })
+			if err := a.print(d, func(w io.Writer, o view.Options) error { return view.ScorecardReport(w, d, o) }); err != nil {
+				return err
+			}
+			return a.mentionRescorings(ctx, db, s.run)
 		},
 	}
+	c.Flags().StringVar(&rescoring, "rescoring", "", "rescoring of the run, by id or latest")
 	c.Flags().StringVar(&agent, "agent", "", "run agent, by label or id")
 	return c
+}
+
+// rescoredScorecard prints what a rescoring says of a run agent.
+func (a *app) rescoredScorecard(ctx context.Context, db *store.DB, s side, selector string) error {
+	r, err := db.Rescoring(ctx, s.run.ID, selector)
+	if errors.Is(err, store.ErrNotFound) {
+		return (&failure{status: statusNotFound, code: "not_found", err: err}).hint("agentclash eval rescore %s --list", short(s.run.ID))
+	}
+	if err != nil {
+		return err
+	}
+	card, err := db.RescoredAgent(ctx, r.ID, s.agent.ID)
+	if err != nil {
+		return err
+	}
+	var trials []scoring.Trial
+	err = db.RescoredTrials(ctx, r.ID, s.agent.ID, func(t store.Trial) error {
+		end, err := t.End()
+		trials = append(trials, end.Trial)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	d := view.ScorecardDocument{Candidate: s.participant(), Rescoring: new(viewRescoring(r)), Scorecard: view.NewScorecard(s.ref(), card, trials)}
+	return a.print(d, func(w io.Writer, o view.Options) error { return view.ScorecardReport(w, d, o) })
+}
+
+// mentionRescorings says that a run was scored again after it ended.
+func (a *app) mentionRescorings(ctx context.Context, db *store.DB, run store.Run) error {
+	list, err := db.Rescorings(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	newer := 0
+	for _, r := range list {
+		if r.CreatedAt.After(run.FinishedAt) {
+			newer++
+		}
+	}
+	if newer > 0 {
+		a.say("note: the run has %d newer rescoring(s): agentclash eval scorecard %s --rescoring latest", newer, short(run.ID))
+	}
+	return nil
 }
 
 // scorecardOf writes the scorecard of a run agent that has just run.

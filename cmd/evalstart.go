@@ -18,7 +18,7 @@ import (
 )
 
 func newEval(a *app) *cobra.Command {
-	return group("eval", "Run agents on a challenge pack, and read what came of it", newEvalStart(a), newEvalScorecard(a))
+	return group("eval", "Run agents on a challenge pack, and read what came of it", newEvalStart(a), newEvalScorecard(a), newEvalRescore(a))
 }
 
 // startOptions are the flags of eval start and run create.

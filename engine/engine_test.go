@@ -136,6 +136,7 @@ func (h *harness) runPlan(t *testing.T, ctx context.Context, plan *engine.Plan) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.scoreAgain(t, plan)
 	return result
 }
 

@@ -242,19 +242,18 @@ func (a *attempt) result(end ending) scoring.Trial {
 		t.Reason = clipText(a.run.redact.text(end.err.Error()), maxReason)
 	}
 	ev := a.log.fold.Evidence()
-	a.run.plan.scorer.Measure(&t, ev)
 	t.Judging, t.Carried = a.panel.judging(), a.carried
 	if end.scored() {
 		a.score(&t, end, ev)
 	} else {
+		a.run.plan.scorer.Measure(&t, ev)
 		t.Outcome, t.Code, t.Phase = scoring.OutcomeInvalid, end.code, end.phase
 	}
 	return t
 }
 
 func (a *attempt) score(t *scoring.Trial, end ending, ev scoring.Evidence) {
-	card := a.run.plan.scorer.Score(ev)
-	a.run.plan.scorer.Decide(t, card, end.code)
+	card := a.run.plan.judge(t, ev, end.code)
 	a.log.emitAs(event.SourceScoring, event.ScoringDone, event.ScoringEnd{
 		EvaluationSpecID: a.run.plan.SpecDigest, Status: card.Status, Validity: card.Validity,
 		OverallScore: card.OverallScore, Passed: card.Passed,

@@ -74,6 +74,11 @@ func (db *DB) content(ctx context.Context, id int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return db.unpack(sum, size, data)
+}
+
+// unpack makes content of a blob's row and checks that it is what was stored.
+func (db *DB) unpack(sum []byte, size int, data []byte) ([]byte, error) {
 	unzip, err := db.unzip()
 	if err != nil {
 		return nil, err

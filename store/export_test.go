@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"testing"
 )
 
 // LimitPages makes the database as full as a disk with no more room.
@@ -51,4 +52,13 @@ func MakeForeign(ctx context.Context, path string) error {
 func (db *DB) Exec(ctx context.Context, query string) error {
 	_, err := db.w.ExecContext(ctx, query)
 	return err
+}
+
+// Count is how many rows a table has.
+func (db *DB) Count(ctx context.Context, tb testing.TB, table string) (n int) {
+	tb.Helper()
+	if err := db.r.QueryRowContext(ctx, "SELECT count(*) FROM "+table).Scan(&n); err != nil {
+		tb.Fatal(err)
+	}
+	return n
 }

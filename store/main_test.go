@@ -23,9 +23,10 @@ const childVar = "STORE_TEST_CHILD"
 // children are what another process does in the tests; each is given a path
 // and one more word.
 var children = map[string]func(ctx context.Context, path, word string) error{
-	"record": childRecord,
-	"hold":   childHold,
-	"read":   childRead,
+	"record":  childRecord,
+	"rescore": childRescore,
+	"hold":    childHold,
+	"read":    childRead,
 }
 
 func TestMain(m *testing.M) {
@@ -133,6 +134,39 @@ func childRecord(ctx context.Context, path, word string) error {
 		return err
 	}
 	return db.Close()
+}
+
+// childRescore writes a rescoring of the newest run, trial by trial, says so
+// after each, and never finishes it.
+func childRescore(ctx context.Context, path, _ string) error {
+	db, err := store.Open(ctx, store.Options{Path: path})
+	if err != nil {
+		return err
+	}
+	run, err := db.Run(ctx, "", store.Latest)
+	if err != nil {
+		return err
+	}
+	d, err := db.Deciding(ctx, run.ID, nil)
+	if err != nil {
+		return err
+	}
+	w, err := db.StartRescoring(ctx, store.Rescoring{RunID: run.ID, PackID: run.PackID}, store.Owner{ID: "child", PID: os.Getpid()}, everybody)
+	if err != nil {
+		return err
+	}
+	for _, s := range d.Spans(1) {
+		trials, err := d.Trials(ctx, s)
+		if err != nil {
+			return err
+		}
+		if err := w.Add(ctx, []store.RescoredTrial{{Of: trials[0], Result: []byte(`{}`)}}); err != nil {
+			return err
+		}
+		fmt.Println("added", trials[0].ID)
+	}
+	time.Sleep(time.Hour)
+	return nil
 }
 
 // childHold takes the right to write and keeps it until it is killed.

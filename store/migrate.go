@@ -80,19 +80,15 @@ func migrate(ctx context.Context, pool *sql.DB, steps []migration) error {
 // errUnborn: a file that a process made and could not fill, for want of room.
 var errUnborn = errors.New("its schema was never made")
 
-// current is nil when the schema is the one this binary reads.
-func current(ctx context.Context, pool *sql.DB, newest int) error {
+// readable is the schema of a store that is not to be changed. One that is
+// older than this binary is read as it is: the steps it has not seen only add
+// tables, which are then empty.
+func readable(ctx context.Context, pool *sql.DB, newest int) (int, error) {
 	version, err := schemaVersion(ctx, pool, newest)
-	if err != nil {
-		return err
+	if err == nil && version == 0 {
+		err = errUnborn
 	}
-	if version == 0 {
-		return errUnborn
-	}
-	if version < newest {
-		return fmt.Errorf("its schema %d is older than this binary's %d and cannot be migrated while read-only: %w", version, newest, ErrReadOnly)
-	}
-	return nil
+	return version, err
 }
 
 // querier is a pool or a transaction.

@@ -58,6 +58,7 @@ func (db *DB) prepare(ctx context.Context) error {
 		return err
 	}
 	version := 0
+	db.schema = len(steps) // once this succeeds
 	err = db.alone(ctx, url.Values{}, func(pool *sql.DB) (err error) {
 		version, err = schemaVersion(ctx, pool, len(steps))
 		return err
@@ -120,7 +121,7 @@ func (db *DB) openFile(ctx context.Context, how url.Values) error {
 	db.r = db.pool(readers, how)
 	steps, err := migrations()
 	if err == nil {
-		err = current(ctx, db.r, len(steps))
+		db.schema, err = readable(ctx, db.r, len(steps))
 	}
 	if err != nil {
 		_ = db.r.Close() // nothing was read through it
@@ -142,6 +143,7 @@ func (db *DB) openEmpty(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, memory.Close())
 	}
+	db.schema = len(steps)
 	db.r = memory
 	return nil
 }

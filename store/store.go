@@ -41,6 +41,7 @@ type DB struct {
 	now      func() time.Time
 	newID    func() string
 	patience time.Duration
+	schema   int     // the number of the last migration it has seen
 	w        *sql.DB // one connection; nil when read-only
 	r        *sql.DB // a few connections
 	zip      func() (*zstd.Encoder, error)

@@ -10,9 +10,10 @@ import (
 )
 
 // ScorecardDocument is what `eval scorecard --json` prints. Baseline,
-// Comparison and ReleaseGate are null without a baseline.
+// Comparison and ReleaseGate are null without a baseline, and for a rescoring.
 type ScorecardDocument struct {
 	Candidate   Participant         `json:"candidate"`
+	Rescoring   *Rescoring          `json:"rescoring,omitempty"` // whose scorecard it is, when it is not the run's own
 	Scorecard   Scorecard           `json:"scorecard"`
 	Baseline    *Bookmark           `json:"baseline"`
 	Comparison  *compare.Comparison `json:"comparison"`
@@ -58,7 +59,7 @@ func NewScorecard(ref AgentRef, card scoring.AgentScorecard, trials []scoring.Tr
 // baseline, the comparison with it and the verdict.
 func ScorecardReport(w io.Writer, d ScorecardDocument, o Options) error {
 	p := newPrinter(w, o)
-	p.agentBlock(d.Candidate, d.Scorecard.Agent)
+	p.agentBlock(d)
 	p.dimensions(d.Scorecard.Dimensions)
 	p.trials(d.Scorecard.Trials)
 	if d.Baseline != nil && d.Comparison != nil {
@@ -72,9 +73,13 @@ func ScorecardReport(w io.Writer, d ScorecardDocument, o Options) error {
 	return p.flush()
 }
 
-func (p *printer) agentBlock(c Participant, a Agent) {
+func (p *printer) agentBlock(d ScorecardDocument) {
+	c, a := d.Candidate, d.Scorecard.Agent
 	var b Details
 	b.Add("Run", runName(c.RunName, c.RunID, p.o))
+	if r := d.Rescoring; r != nil {
+		b.Add("Rescoring", p.o.ID(r.RescoringID)+", by "+r.Pack+", "+p.o.Time(r.CreatedAt))
+	}
 	b.Status("Run status", c.RunStatus)
 	b.Add("Agent", a.Label+" ("+p.o.ID(a.RunAgentID)+")")
 	b.Status("Agent status", a.Status)

@@ -3,6 +3,7 @@ package event
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -89,6 +90,10 @@ var folders = map[Type]func(*Fold, Event) error{
 	CodeExecuted:  (*Fold).code,
 	JudgeDone:     (*Fold).judged,
 }
+
+// Evidential lists the kinds of events that a fold looks at; the others can be
+// left unread.
+func Evidential() []Type { return slices.Sorted(maps.Keys(folders)) }
 
 // Evidence returns what has been gathered so far.
 func (f *Fold) Evidence() scoring.Evidence {

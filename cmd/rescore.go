@@ -1,0 +1,186 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/store"
+)
+
+// rescoreOptions are the flags of eval rescore.
+type rescoreOptions struct {
+	pack     string
+	diff     bool
+	all      bool
+	dryRun   bool
+	exitCode bool
+	list     bool
+}
+
+func newEvalRescore(a *app) *cobra.Command {
+	var o rescoreOptions
+	c := &cobra.Command{
+		Use: "rescore RUN", Short: "Score a run's stored evidence again",
+		Long: `Score the stored evidence of a run again: by the run's own pack, to see that an
+upgrade of agentclash flips no verdict, or by a changed one, to see what the
+change does. No model is asked and no container is opened, and what the run came
+to stays as it is: a rescoring is kept beside it.
+
+With --pack, what the agents were given must be what the run gave them. A case
+whose payload, inputs, instructions, files or tools are others is left out. What
+the pack captures or runs and the run did not is missing: such validators say so.
+
+Exit status: 0, whatever flips; 1 with --exit-code when a verdict flipped; 64
+when the pack is wrong or another one; 66 when there is no such run, or the pack
+has not its input set; 77 when the store cannot be written.`,
+		Example: `  agentclash eval rescore latest --exit-code
+  agentclash eval rescore latest --pack my-pack.yaml --diff --dry-run
+  agentclash eval rescore latest --pack my-pack.yaml
+  agentclash eval rescore latest --list
+  agentclash eval scorecard latest --rescoring latest`,
+		Args: exactArgs("RUN"),
+		RunE: func(c *cobra.Command, args []string) error { return runRescore(c.Context(), a, o, args[0]) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.pack, "pack", "", "pack file, slug of a stored pack, or builtin:NAME (default: the run's own)")
+	f.BoolVar(&o.diff, "diff", false, "list each trial whose verdict flipped, and why")
+	f.BoolVar(&o.all, "all", false, "list those as well that changed without a flip")
+	f.BoolVar(&o.dryRun, "dry-run", false, "store nothing")
+	f.BoolVar(&o.exitCode, "exit-code", false, "exit 1 when a verdict flipped")
+	f.BoolVar(&o.list, "list", false, "list the run's rescorings")
+	return c
+}
+
+func runRescore(ctx context.Context, a *app, o rescoreOptions, selector string) error {
+	if o.list && (o.pack != "" || o.diff || o.all || o.dryRun || o.exitCode) {
+		return usage("--list only lists: leave out the other flags")
+	}
+	db, err := a.stored(ctx)
+	if err != nil {
+		return err
+	}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return err
+	}
+	run, err := db.Run(ctx, workspace, selector)
+	if err != nil {
+		return err
+	}
+	if o.list {
+		return a.listRescorings(ctx, db, run)
+	}
+	r, err := a.rescoring(ctx, db, run, o)
+	if err != nil {
+		return err
+	}
+	d, err := a.rescore(ctx, r, o.dryRun)
+	if err != nil {
+		return err
+	}
+	err = a.print(d, func(w io.Writer, v view.Options) error {
+		return view.Rescore(w, d, view.RescoreOptions{Diff: o.diff || o.all, All: o.all}, v)
+	})
+	if err != nil {
+		return err
+	}
+	a.rescoreHints(d, run, o)
+	if o.exitCode && d.Flipped > 0 {
+		return verdict(statusError)
+	}
+	return nil
+}
+
+// rescoreHints says what to know of a rescoring that its document has in numbers
+// only.
+func (a *app) rescoreHints(d view.RescoreDocument, run store.Run, o rescoreOptions) {
+	unfinished := 0
+	for _, agent := range d.Agents {
+		for _, n := range agent.NotRescored {
+			if n.Status != string(store.Invalid) && n.Status != view.LeftOut {
+				unfinished += n.Trials
+			}
+		}
+	}
+	if unfinished > 0 {
+		a.say("! run %s is %s: %d of its %d trials have not ended, and are left out", run.Name, run.Status, unfinished, d.Trials)
+	}
+	if d.Rescored == 0 {
+		a.say("! nothing could be rescored, so nothing is stored")
+	}
+	if d.Flipped > 0 && !o.diff && !o.all && a.output == "table" {
+		a.say("next: add --diff to see which verdicts flipped, and why")
+	}
+}
+
+// rescoring finds the packs of a run that is to be scored again.
+func (a *app) rescoring(ctx context.Context, db *store.DB, run store.Run, o rescoreOptions) (*rescoring, error) {
+	plan, err := db.Plan(ctx, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	own, err := packOf(ctx, db, run.PackID)
+	if err != nil {
+		return nil, err
+	}
+	r := &rescoring{run: run, plan: plan, pack: own, ref: run.Pack, before: own.Version.EvaluationSpec.Normalize(),
+		details: o.diff || o.all || a.output != "table" || a.query != ""}
+	if o.pack != "" {
+		if r.pack, err = a.runnablePack(ctx, o.pack); err != nil {
+			return nil, err
+		}
+	}
+	digest, err := r.pack.Digest()
+	if err != nil {
+		return nil, err
+	}
+	if digest == run.Pack.Digest {
+		r.pack = own
+	}
+	r.ref.Version, r.ref.Digest = r.pack.Version.Number, digest
+	r.score, err = engine.NewRescoring(plan, own, r.pack)
+	if err == nil {
+		return r, nil
+	}
+	f := usage("rescore run %s: %w", run.Name, err)
+	switch {
+	case errors.Is(err, engine.ErrOtherPack):
+		f.code = "other_pack"
+		return nil, f.hint("agentclash eval rescore %s scores it by the pack it was run with; --pack takes another version of %s", short(run.ID), own.Pack.Slug)
+	case errors.Is(err, pack.ErrNotFound):
+		f.status, f.code = statusNotFound, "not_found"
+	}
+	return nil, f
+}
+
+func (a *app) listRescorings(ctx context.Context, db *store.DB, run store.Run) error {
+	list, err := db.Rescorings(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	doc := struct {
+		Items view.List[view.Rescoring] `json:"items"`
+	}{}
+	for _, r := range list {
+		doc.Items = append(doc.Items, viewRescoring(r))
+	}
+	return a.print(doc, func(w io.Writer, v view.Options) error {
+		if len(list) == 0 {
+			a.say("! run %s has no rescorings: agentclash eval rescore %s", run.Name, short(run.ID))
+		}
+		return view.Rescorings(w, doc.Items, v)
+	})
+}
+
+func viewRescoring(r store.Rescoring) view.Rescoring {
+	return view.Rescoring{
+		RescoringID: r.ID, RunID: r.RunID, Pack: r.PackRef, SpecDigest: r.SpecDigest, Program: r.Program, CreatedAt: r.CreatedAt,
+		Rescored: r.Trials, Flipped: r.Flipped, Kept: r.Kept, LeftOut: r.LeftOut,
+	}
+}
