@@ -320,6 +320,9 @@ func renderers() []renderer {
 		draws("doctor", doctor, view.Doctor),
 		draws("plan", plan, view.Plan),
 		draws("packdoctor", packDoctor, view.PackDoctor),
+		draws("rescore", rescored, writeRescored),
+		draws("rescorings", rescorings, view.Rescorings),
+		draws("rescored", rescoredCard, view.ScorecardReport),
 	}
 }
 

@@ -257,15 +257,16 @@ func (p *printer) notRescored(d RescoreDocument) {
 		p.title("Not rescored")
 		p.table(&t)
 	}
-	cases := Table{Columns: []Column{left("CASE"), right("TRIALS"), left("REASON")}}
-	for _, c := range d.LeftOut {
-		cases.Add(Text(c.CaseKey), Text(strconv.Itoa(c.Trials)), Text(c.Reason))
+	for i, c := range d.LeftOut {
+		if i == 0 {
+			p.blank()
+			p.title("Left out")
+		}
+		if i < maxUnpassed || !p.o.Terminal() {
+			p.text(2, c.CaseKey+" ("+count(c.Trials, "trial")+"): "+c.Reason)
+		}
 	}
-	if len(cases.Rows) > 0 {
-		p.blank()
-		p.title("Left out")
-		p.table(&cases)
-	}
+	p.more(len(d.LeftOut))
 }
 
 // changes writes the trials that flipped, or those that changed without one.

@@ -239,6 +239,7 @@ func TestDocumentsGolden(t *testing.T) {
 		"doctor":     doctor(),
 		"plan":       plan(),
 		"packdoctor": packDoctor(),
+		"rescore":    rescored(),
 	}
 	for name, doc := range documents {
 		t.Run(name, func(t *testing.T) {
@@ -257,7 +258,7 @@ func TestEmptyDocumentsHaveNoNullLists(t *testing.T) {
 	t.Parallel()
 	for _, doc := range []any{view.StartDocument{}, view.Scorecard{}, view.NewTrial(trials()[2]), view.Run{}, view.Page[view.Run]{},
 		view.ValidateDocument{}, view.ValidatedFile{}, view.DoctorDocument{}, view.PlanDocument{}, view.Ranking{}, view.PackEntry{},
-		view.PackDoctorDocument{}, view.ExaminedCase{}} {
+		view.PackDoctorDocument{}, view.ExaminedCase{}, view.RescoreDocument{}, view.RescoredAgent{}} {
 		var b bytes.Buffer
 		if err := view.JSON(&b, doc); err != nil {
 			t.Fatal(err)
@@ -267,7 +268,8 @@ func TestEmptyDocumentsHaveNoNullLists(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, key := range []string{"agents", "invalid_causes", "dimensions", "trials", "validators", "signals", "metrics", "judges", "items",
-			"files", "errors", "warnings", "checks", "next_steps", "cases", "versions", "findings", "notes"} {
+			"files", "errors", "warnings", "checks", "next_steps", "cases", "versions", "findings", "notes",
+			"left_out", "changes", "flips", "not_rescored", "undecidable"} {
 			if v, ok := keys[key]; ok && string(v) == "null" {
 				t.Errorf("%T: key %q is null", doc, key)
 			}
