@@ -104,6 +104,36 @@ func (b bench) largeStore() error {
 	return nil
 }
 
+const rescored = 5000
+
+// rescore scores a stored run again: by its own pack, and by one whose
+// expectations are others, so that every verdict flips.
+func (b bench) rescore() error {
+	if err := b.write("run.yaml", packOf("prompt_eval", rescored)); err != nil {
+		return err
+	}
+	if err := b.write("changed.yaml", strings.ReplaceAll(packOf("prompt_eval", rescored), "value: word", "value: other")); err != nil {
+		return err
+	}
+	if _, err := b.once("rescore", b.bin, "eval", "start", "--pack", "run.yaml", "--model", "scripted/echo.yaml", "--quiet"); err != nil {
+		return err
+	}
+	for _, by := range []struct {
+		what string
+		args []string
+	}{
+		{"by its own pack", nil},
+		{"by another", []string{"--pack", "changed.yaml"}},
+	} {
+		s, err := b.time(b.rounds, "rescore", b.bin, append([]string{"eval", "rescore", "latest", "--quiet"}, by.args...)...)
+		if err != nil {
+			return err
+		}
+		row(fmt.Sprintf("eval rescore of %d trials %s, stored", rescored, by.what), s, "2 s")
+	}
+	return nil
+}
+
 // packOf is a pack with n cases of one `contains` each.
 func packOf(mode string, n int) string {
 	var s strings.Builder
