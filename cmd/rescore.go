@@ -103,7 +103,8 @@ func (a *app) rescoreHints(d view.RescoreDocument, run store.Run, o rescoreOptio
 	unfinished := 0
 	for _, agent := range d.Agents {
 		for _, n := range agent.NotRescored {
-			if n.Status != string(store.Invalid) && n.Status != view.LeftOut {
+			switch n.Status {
+			case store.Queued, store.Running, store.Interrupted, store.Cancelled:
 				unfinished += n.Trials
 			}
 		}

@@ -90,7 +90,7 @@ func (p *panel) judging() *scoring.Judging {
 // be stated. The error is a context's end, or a failure that no other question
 // to this model can survive.
 func (p *panel) ask(ctx context.Context, q scoring.Question) (reply event.JudgeReply, err error) {
-	m := p.plan.judgeModel(q.Model)
+	m := p.plan.judge(q.Model)
 	reply = event.JudgeReply{
 		JudgeKey: q.JudgeKey, Mode: q.Mode, JudgeModel: q.Model, SampleIndex: q.Sample, QuestionID: q.ID,
 		ProviderKey: m.Provider, ProviderModelID: m.Model, Status: scoring.JudgeAnswered,
@@ -250,7 +250,7 @@ func (p *panel) spend(m JudgeModel, q scoring.Question, res *provider.Response) 
 }
 
 // judge finds the model of a judge.
-func (p *Plan) judgeModel(name string) JudgeModel {
+func (p *Plan) judge(name string) JudgeModel {
 	for _, m := range p.Judges {
 		if m.Name == name {
 			return m

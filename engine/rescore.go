@@ -89,13 +89,13 @@ func (r *Rescoring) Trial(ended scoring.Trial, events []event.Event) (t scoring.
 	}
 	t = scoring.Trial{
 		TrialID: ended.TrialID, CaseKey: ended.CaseKey, Repetition: ended.Repetition, Attempt: ended.Attempt,
-		StopReason: ended.StopReason,
+		StopReason: ended.StopReason, Judging: ended.Judging, Carried: ended.Carried,
 	}
 	code := agentCode(ended)
 	if code != "" {
 		t.Reason = ended.Reason
 	}
-	r.plan.judge(&t, ev, code)
+	r.plan.decide(&t, ev, code)
 	return t, true, nil
 }
 
@@ -110,8 +110,8 @@ func agentCode(ended scoring.Trial) string {
 	return ended.Code
 }
 
-// judge is what scoring says of a trial: of a living one as of a stored one.
-func (p *Plan) judge(t *scoring.Trial, ev scoring.Evidence, agentCode string) scoring.Scorecard {
+// decide is what scoring says of a trial: of a living one as of a stored one.
+func (p *Plan) decide(t *scoring.Trial, ev scoring.Evidence, agentCode string) scoring.Scorecard {
 	p.scorer.Measure(t, ev)
 	card := p.scorer.Score(ev)
 	p.scorer.Decide(t, card, agentCode)

@@ -253,7 +253,7 @@ func (a *attempt) result(end ending) scoring.Trial {
 }
 
 func (a *attempt) score(t *scoring.Trial, end ending, ev scoring.Evidence) {
-	card := a.run.plan.judge(t, ev, end.code)
+	card := a.run.plan.decide(t, ev, end.code)
 	a.log.emitAs(event.SourceScoring, event.ScoringDone, event.ScoringEnd{
 		EvaluationSpecID: a.run.plan.SpecDigest, Status: card.Status, Validity: card.Validity,
 		OverallScore: card.OverallScore, Passed: card.Passed,
