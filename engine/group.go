@@ -95,19 +95,17 @@ func (r *run) rank(ctx context.Context, key groupKey, waiting []parked) error {
 			return context.Cause(ctx)
 		}
 		reply, err := r.askRanking(ctx, g, q)
-		if ctx.Err() != nil {
+		if err != nil && ctx.Err() != nil {
 			return context.Cause(ctx)
-		}
-		if err != nil {
-			for _, p := range waiting {
-				if err := r.settle(p.attempt, p.judgeLost(ctx, err), false); err != nil {
-					return err
-				}
-			}
-			return nil
 		}
 		if err := r.tell(ctx, g, q, reply); err != nil {
 			return err
+		}
+		if err != nil {
+			for _, p := range waiting {
+				p.hopeless = true
+			}
+			break
 		}
 	}
 	g.panel.share(waiting)

@@ -87,8 +87,9 @@ func (p *panel) judging() *scoring.Judging {
 }
 
 // ask puts one question, and returns what came of it as a fact that is still to
-// be stated. The error is a context's end, or a failure that no other question
-// to this model can survive.
+// be stated. The error is a context's end, or a failure that every question of
+// every trial would meet, such as a wrong key; of the second there is a fact as
+// well.
 func (p *panel) ask(ctx context.Context, q scoring.Question) (reply event.JudgeReply, err error) {
 	m := p.plan.judge(q.Model)
 	reply = event.JudgeReply{
@@ -97,7 +98,9 @@ func (p *panel) ask(ctx context.Context, q scoring.Question) (reply event.JudgeR
 	}
 	client := p.clients[q.Model]
 	if client == nil {
-		return reply, fmt.Errorf("judge %q: the run has no client for %q", q.JudgeKey, q.Model)
+		err := fmt.Errorf("judge %q: the run has no client for %q", q.JudgeKey, q.Model)
+		reply.Status, reply.Code, reply.Reason = scoring.JudgeFailed, stopInternal, err.Error()
+		return reply, err
 	}
 	if why := p.tooDear(m, q); why != "" {
 		reply.Status, reply.Reason = scoring.JudgeUnable, why
@@ -280,35 +283,23 @@ func (p *Plan) checkJudges() error {
 
 // askJudges asks all that the evidence leaves open about one trial.
 func (a *attempt) askJudges(ctx context.Context, end ending) ending {
-	for {
+	for !a.hopeless {
 		q, ok := a.run.plan.scorer.NextQuestion(a.log.fold.Evidence())
 		if !ok || a.log.err != nil {
-			return end
+			break
 		}
 		if over, stop := halted(ctx); stop {
 			return over
 		}
 		reply, err := a.panel.ask(ctx, q)
-		if err != nil {
-			return a.judgeLost(ctx, err)
+		if over, stop := halted(ctx); stop && err != nil {
+			return over
 		}
 		if reply.Timing != nil {
 			a.log.clock.pass(time.Duration(reply.Timing.TotalLatencyMS) * time.Millisecond)
 		}
 		a.log.emitAs(event.SourceScoring, event.JudgeDone, reply)
-	}
-}
-
-// judgeLost ends a trial that no judge will ever score: the run agent's other
-// trials have the same judges.
-func (a *attempt) judgeLost(ctx context.Context, err error) ending {
-	if end, over := halted(ctx); over {
-		return end
-	}
-	end := ending{fault: faultFatal, stop: stopProvider, code: stopInternal, phase: scoring.PhaseScoring, err: fmt.Errorf("ask a judge: %w", err)}
-	var call *provider.Error
-	if errors.As(err, &call) {
-		end.code = string(call.Code)
+		a.hopeless = err != nil
 	}
 	return end
 }

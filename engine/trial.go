@@ -31,6 +31,7 @@ type attempt struct {
 	box        sandbox.Session // nil when the mode needs none
 	panel      *panel          // the judges
 	carried    bool            // the agent's part is an earlier attempt's
+	hopeless   bool            // no judge will ever score a trial of this run
 
 	startedAt  time.Time // of the agent's part; staging is not counted
 	steps      int
@@ -86,6 +87,9 @@ func (a *attempt) finish(end ending, again bool) (scoring.Trial, fault, error) {
 	result := a.result(end)
 	if end.scored() && result.Outcome == scoring.OutcomeInvalid && result.Scorecard.JudgeError != "" {
 		end.fault = faultInfra
+		if a.hopeless {
+			end.fault = faultFatal
+		}
 	}
 	a.again = again && a.retries(end)
 	a.log.emitAs(event.SourceRun, event.TrialDone, event.TrialEnd{Trial: result, WillRetry: a.again})
