@@ -72,7 +72,7 @@ type target struct {
 // clients makes the clients of a plan. Everything that is missing is said at
 // once.
 func (a *app) clients(p *engine.Plan) (modelClients, error) {
-	c := modelClients{judges: map[string]provider.Client{}}
+	var c modelClients
 	var errs []error
 	open := func(t target) provider.Client {
 		client, key, err := a.client(t)
@@ -87,14 +87,39 @@ func (a *app) clients(p *engine.Plan) (modelClients, error) {
 	for _, agent := range p.Agents {
 		c.agents = append(c.agents, open(target{Deployment: agent.Deployment, who: fmt.Sprintf("deployment %q", agent.Deployment.Name)}))
 	}
-	for _, m := range p.Judges {
-		d := engine.Deployment{Provider: m.Provider, Model: m.Model, BaseURL: m.BaseURL, Account: m.Account}
-		c.judges[m.Name] = open(target{Deployment: d, who: fmt.Sprintf("judge %q", m.Name), judge: true})
+	judges, secrets, err := a.judgeClients(p.Judges)
+	if err != nil {
+		errs = append(errs, err)
 	}
+	c.judges, c.secrets = judges, append(c.secrets, secrets...)
 	if len(errs) > 0 {
 		return modelClients{}, joinFailures(errs)
 	}
 	return c, nil
+}
+
+// judgeClients makes the clients of judges' models, by name, and collects the
+// keys they use.
+func (a *app) judgeClients(models []engine.JudgeModel) (map[string]provider.Client, []string, error) {
+	clients := map[string]provider.Client{}
+	var secrets []string
+	var errs []error
+	for _, m := range models {
+		d := engine.Deployment{Provider: m.Provider, Model: m.Model, BaseURL: m.BaseURL, Account: m.Account}
+		client, key, err := a.client(target{Deployment: d, who: fmt.Sprintf("judge %q", m.Name), judge: true})
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		clients[m.Name] = client
+		if key != "" {
+			secrets = append(secrets, key)
+		}
+	}
+	if len(errs) > 0 {
+		return nil, nil, joinFailures(errs)
+	}
+	return clients, secrets, nil
 }
 
 // joinFailures keeps the status and hint of the first failure.

@@ -21,6 +21,8 @@ type rescoreOptions struct {
 	dryRun   bool
 	exitCode bool
 	list     bool
+	judges   bool
+	yes      bool
 }
 
 func newEvalRescore(a *app) *cobra.Command {
@@ -32,6 +34,10 @@ upgrade of agentclash flips no verdict, or by a changed one, to see what the
 change does. No model is asked and no container is opened, and what the run came
 to stays as it is: a rescoring is kept beside it.
 
+With --judges, the pack's LLM judges are asked what the evidence holds no answer
+to: questions that a changed pack asks anew, and those that failed. What it can
+cost is said first. The answers become part of the evidence, as later facts.
+
 With --pack, what the agents were given must be what the run gave them. A case
 whose payload, inputs, instructions, files or tools are others is left out. What
 the pack captures or runs and the run did not is missing: such validators say so.
@@ -42,6 +48,7 @@ has not its input set; 77 when the store cannot be written.`,
 		Example: `  agentclash eval rescore latest --exit-code
   agentclash eval rescore latest --pack my-pack.yaml --diff --dry-run
   agentclash eval rescore latest --pack my-pack.yaml
+  agentclash eval rescore latest --pack my-pack.yaml --judges --dry-run
   agentclash eval rescore latest --list
   agentclash eval scorecard latest --rescoring latest`,
 		Args: exactArgs("RUN"),
@@ -53,13 +60,18 @@ has not its input set; 77 when the store cannot be written.`,
 	f.BoolVar(&o.all, "all", false, "list those as well that changed without a flip")
 	f.BoolVar(&o.dryRun, "dry-run", false, "store nothing")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit 1 when a verdict flipped")
+	f.BoolVar(&o.judges, "judges", false, "ask the judges what the evidence holds no answer to")
+	f.BoolVarP(&o.yes, "yes", "y", false, "with --judges: do not ask before asking them")
 	f.BoolVar(&o.list, "list", false, "list the run's rescorings")
 	return c
 }
 
 func runRescore(ctx context.Context, a *app, o rescoreOptions, selector string) error {
-	if o.list && (o.pack != "" || o.diff || o.all || o.dryRun || o.exitCode) {
+	if o.list && (o.pack != "" || o.diff || o.all || o.dryRun || o.exitCode || o.judges) {
 		return usage("--list only lists: leave out the other flags")
+	}
+	if o.yes && !o.judges {
+		return usage("--yes is for --judges")
 	}
 	db, err := a.stored(ctx)
 	if err != nil {
@@ -79,6 +91,11 @@ func runRescore(ctx context.Context, a *app, o rescoreOptions, selector string) 
 	r, err := a.rescoring(ctx, db, run, o)
 	if err != nil {
 		return err
+	}
+	if o.judges {
+		if err := a.rejudge(ctx, r, o); err != nil {
+			return err
+		}
 	}
 	d, err := a.rescore(ctx, r, o.dryRun)
 	if err != nil {

@@ -125,7 +125,7 @@ func (r *rescoring) open(ctx context.Context, db *store.DB) error {
 	if err != nil {
 		return err
 	}
-	r.byAgent, r.leftOut = map[string]*rescoredLane{}, map[string]*view.LeftOutCase{}
+	r.lanes, r.byAgent, r.leftOut = nil, map[string]*rescoredLane{}, map[string]*view.LeftOutCase{}
 	for _, agent := range agents {
 		l := &rescoredLane{
 			agent:  agent,

@@ -11,8 +11,8 @@ import (
 
 // carry makes the agent's part of the attempt before this one this attempt's
 // own, when all that is missing of it is what judges say. Its events are stated
-// again, so that each attempt can be read by itself; replies of judges that did
-// answer are among them. It also states that the attempt is queued.
+// again, so that each attempt can be read by itself; the judges' replies that
+// stand are among them. It also states that the attempt is queued.
 func (a *attempt) carry(ctx context.Context) (end ending, carried bool, err error) {
 	var before []event.Event
 	if a.number > 1 && a.run.deps.Recall != nil && len(a.run.plan.Judges) > 0 {
@@ -29,7 +29,7 @@ func (a *attempt) carry(ctx context.Context) (end ending, carried bool, err erro
 		a.log.emitAs(event.SourceRun, event.TrialQueued, event.Queue{Attempt: a.number})
 		return ending{}, false, err
 	}
-	asked, err := judgesPart(before)
+	asked, err := a.judgesPart(before)
 	if err != nil {
 		return ending{}, false, err
 	}
@@ -47,12 +47,21 @@ func (a *attempt) carry(ctx context.Context) (end ending, carried bool, err erro
 
 // hearing is what the judges of an attempt were asked.
 type hearing struct {
-	answered map[int64]bool // events of questions that were answered, and of their answers
+	answered map[int64]bool // events of answers that stand, and of their questions
 	used     event.JudgeUse // of the limits, with what may have been used and was not heard
 }
 
-func judgesPart(events []event.Event) (hearing, error) {
+func (a *attempt) judgesPart(events []event.Event) (hearing, error) {
 	h := hearing{answered: map[int64]bool{}}
+	fold := event.NewFold(a.run.plan.pack.ScoringCase(a.kase))
+	for _, e := range events {
+		if err := fold.Apply(e); err != nil {
+			return h, err
+		}
+	}
+	for _, r := range a.run.plan.scorer.Reopen(fold.Evidence()) {
+		h.answered[r.Source.Sequence] = true
+	}
 	type sample struct {
 		id, model string
 		index     int
@@ -79,8 +88,8 @@ func judgesPart(events []event.Event) (hearing, error) {
 			}
 			h.count(r.Used)
 			of := sample{r.QuestionID, r.JudgeModel, r.SampleIndex}
-			if r.Status == scoring.JudgeAnswered {
-				h.answered[e.Sequence], h.answered[open[of].Sequence] = true, true
+			if h.answered[e.Sequence] {
+				h.answered[open[of].Sequence] = true
 			}
 			delete(open, of)
 		}

@@ -200,15 +200,10 @@ func (r *run) tell(ctx context.Context, g *ranking, q scoring.Question, reply ev
 		return err
 	}
 	for i, a := range g.members {
-		share := g.RankReply(q, i, scoring.JudgeReply{Status: reply.Status, Text: reply.ResponseText, Code: reply.Code, Reason: reply.Reason})
+		own := shared(g.Group, q, i, reply)
 		if a == nil {
-			g.Trials[i].JudgeReplies = append(g.Trials[i].JudgeReplies, share)
+			g.Trials[i].JudgeReplies = append(g.Trials[i].JudgeReplies, own.Evidence())
 			continue
-		}
-		own := reply
-		own.Shared, own.Usage, own.Timing, own.Used = true, nil, nil, nil
-		if share.Own >= 0 {
-			own.OwnPlace = new(share.Own)
 		}
 		a.log.emitAs(event.SourceScoring, event.JudgeDone, own)
 		if a.log.err != nil {
@@ -217,6 +212,16 @@ func (r *run) tell(ctx context.Context, g *ranking, q scoring.Question, reply ev
 		g.Trials[i] = a.log.fold.Evidence()
 	}
 	return nil
+}
+
+// shared is one trial's own copy of a ranking's reply.
+func shared(g scoring.Group, q scoring.Question, trial int, reply event.JudgeReply) event.JudgeReply {
+	of := g.RankReply(q, trial, reply.Evidence())
+	reply.Shared, reply.Usage, reply.Timing, reply.Used, reply.Candidates = true, nil, nil, nil, of.Candidates
+	if of.Own >= 0 {
+		reply.OwnPlace = &of.Own
+	}
+	return reply
 }
 
 // share adds what a ranking used to the trials that it was made for, in equal

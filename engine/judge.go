@@ -70,9 +70,13 @@ type panel struct {
 }
 
 func (r *run) panel(ref provider.Ref, state func(event.Type, any)) *panel {
+	return newPanel(r.plan, r.deps, ref, state)
+}
+
+func newPanel(p *Plan, deps Deps, ref provider.Ref, state func(event.Type, any)) *panel {
 	return &panel{
-		plan: r.plan, clients: r.deps.Judges, limits: r.plan.scorer.JudgeLimits(), ref: ref, state: state,
-		retry: provider.Retry{Seed: r.plan.Options.Seed, Sleep: r.deps.Sleep},
+		plan: p, clients: deps.Judges, limits: p.scorer.JudgeLimits(), ref: ref, state: state,
+		retry: provider.Retry{Seed: p.Options.Seed, Sleep: deps.Sleep},
 		own:   scoring.Judging{CostUSD: new(0.0)},
 		said:  map[string]bool{}, failed: map[string]int{}, capped: map[string]bool{},
 	}

@@ -251,6 +251,26 @@ func sequences(h *harness, attempt int) (list []int64) {
 	return list
 }
 
+// A retry asks again what was answered with nonsense, and nothing else.
+func TestGarbledJudgeIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	asked := 0
+	h := judged(t, fmt.Sprintf(rubricJudge, 1), "", func(openaitest.Request) openaitest.Reply {
+		mu.Lock()
+		defer mu.Unlock()
+		if asked++; asked == 1 {
+			return openaitest.Text("five stars!")
+		}
+		return openaitest.Text(`{"score": 5}`)
+	}, says("a"))
+	h.run(t)
+	trials := h.trials(t)
+	if len(trials) != 2 || asked != 2 || trials[0].Code != "judge_error" || trials[1].Outcome != "passed" || !trials[1].Carried {
+		t.Errorf("got %d questions and the attempts %+v", asked, trials)
+	}
+}
+
 // A judge that is never reached is not asked for every sample, and what it did
 // answer before is kept for the next attempt.
 func TestJudgeThatStaysAway(t *testing.T) {

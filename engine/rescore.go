@@ -69,23 +69,9 @@ func (r *Rescoring) EventTypes() []event.Type {
 // not looked at. Scored is false for an attempt that never came to scoring: it
 // stays what it was.
 func (r *Rescoring) Trial(ended scoring.Trial, events []event.Event) (t scoring.Trial, scored bool, err error) {
-	c, err := r.plan.kase(ended.CaseKey)
-	if err != nil {
+	ev, scored, err := r.evidence(ended, events)
+	if err != nil || !scored {
 		return ended, false, err
-	}
-	fold := event.NewFold(r.plan.pack.ScoringCase(c))
-	for _, e := range events {
-		scored = scored || e.Type == event.ScoringStart
-		if err := fold.Apply(e); err != nil {
-			return ended, false, fmt.Errorf("trial %s: %w", ended.TrialID, err)
-		}
-	}
-	if !scored {
-		return ended, false, nil
-	}
-	ev := fold.Evidence()
-	if r.given != nil {
-		r.given[ended.CaseKey].forget(&ev)
 	}
 	t = scoring.Trial{
 		TrialID: ended.TrialID, CaseKey: ended.CaseKey, Repetition: ended.Repetition, Attempt: ended.Attempt,
@@ -97,6 +83,26 @@ func (r *Rescoring) Trial(ended scoring.Trial, events []event.Event) (t scoring.
 	}
 	r.plan.decide(&t, ev, code)
 	return t, true, nil
+}
+
+// evidence folds an attempt; scored is false when it never came to scoring.
+func (r *Rescoring) evidence(ended scoring.Trial, events []event.Event) (ev scoring.Evidence, scored bool, err error) {
+	c, err := r.plan.kase(ended.CaseKey)
+	if err != nil {
+		return ev, false, err
+	}
+	fold := event.NewFold(r.plan.pack.ScoringCase(c))
+	for _, e := range events {
+		scored = scored || e.Type == event.ScoringStart
+		if err := fold.Apply(e); err != nil {
+			return ev, false, fmt.Errorf("trial %s: %w", ended.TrialID, err)
+		}
+	}
+	ev = fold.Evidence()
+	if r.given != nil {
+		r.given[ended.CaseKey].forget(&ev)
+	}
+	return ev, scored, nil
 }
 
 // agentCode is the code of the failure of the agent's own that ended an attempt,

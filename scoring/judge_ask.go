@@ -143,6 +143,30 @@ func (s *Scorer) Unreached(ev Evidence) bool {
 	return false
 }
 
+// Reopen are the replies that stand when a trial's judges are asked once more:
+// all those to a judge that came to a score, and of the others those that say
+// something. NextQuestion then asks for the rest.
+func (s *Scorer) Reopen(ev Evidence) []JudgeReply {
+	t := &trial{ev: ev, captures: len(s.spec.PostExecutionChecks) > 0}
+	var stand []JudgeReply
+	for i := range s.judges {
+		j := &s.judges[i]
+		scored := t.opinion(s, j).State == Available
+		for _, r := range ev.JudgeReplies {
+			if r.JudgeKey == j.Key && (scored || j.heard(r)) {
+				stand = append(stand, r)
+			}
+		}
+	}
+	return stand
+}
+
+// heard says that a reply says something.
+func (j *judge) heard(r JudgeReply) bool {
+	c := j.call(r)
+	return c.Score != nil || c.Unable && r.Status == JudgeAnswered
+}
+
 // open is the first sample of a judge that there is no reply for.
 func (s *Scorer) open(ev Evidence, j *judge, id string) (model string, sample int, ok bool) {
 	for _, model := range j.models() {

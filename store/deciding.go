@@ -144,6 +144,21 @@ func (d *Deciding) scan(rows *sql.Rows) (endedAttempt, error) {
 	return e, err
 }
 
+// Result reads what a trial's deciding attempt came to.
+func (d *Deciding) Result(ctx context.Context, t DecidingTrial) (event.TrialEnd, error) {
+	var result sql.NullString
+	var id sql.NullInt64
+	err := one(d.db.r.QueryRowContext(ctx, "SELECT result, result_id FROM attempts WHERE id = ?", t.row), &result, &id)
+	t.Result = json.RawMessage(result.String)
+	if err == nil && id.Valid {
+		t.Result, err = d.db.content(ctx, id.Int64)
+	}
+	if err != nil {
+		return event.TrialEnd{}, d.db.fail(fmt.Sprintf("read result of trial %q", t.ID), err)
+	}
+	return t.End()
+}
+
 // Events hands the events of each trial's deciding attempt to yield, trial by
 // trial, with the trial's place in the list; a trial whose attempt has none, or
 // that has no such attempt, is left out. The events have no ids of their own.

@@ -25,9 +25,18 @@ type RescoreDocument struct {
 	Rescored    int                  `json:"rescored"` // of these
 	Flipped     int                  `json:"flipped"`  // of those
 	Changed     int                  `json:"changed"`  // those that read otherwise without a flip
+	Judging     *RescoreJudging      `json:"judging"`  // null: no judge was to be asked
 	Agents      List[RescoredAgent]  `json:"agents"`
 	LeftOut     List[LeftOutCase]    `json:"left_out"`
 	Changes     List[RescoredChange] `json:"changes"`
+}
+
+// RescoreJudging is what judges were to be asked, and what they used.
+type RescoreJudging struct {
+	Questions  int              `json:"questions"`
+	MaxTokens  int64            `json:"max_tokens"`
+	MaxCostUSD *float64         `json:"max_cost_usd"` // null: a price is unknown
+	Used       *scoring.Judging `json:"used"`         // null: nothing was asked
 }
 
 // RescoredAgent is what scoring again changed for a run agent. Both sides count
@@ -188,6 +197,9 @@ func (p *printer) rescoreBlock(d RescoreDocument) {
 	b.Add("Trials", strconv.Itoa(d.Trials)+", "+strconv.Itoa(d.Rescored)+" rescored")
 	b.Add("Flipped", strconv.Itoa(d.Flipped)+p.flips(d.Agents))
 	b.Add("Changed otherwise", strconv.Itoa(d.Changed))
+	if d.Judging != nil {
+		b.Add("Judges asked", or(judging(d.Judging.Used)))
+	}
 	p.details(b)
 }
 

@@ -63,14 +63,20 @@ func (f *Fold) judged(e Event) error {
 	if err != nil || r.JudgeKey == "" {
 		return err
 	}
+	reply := r.Evidence()
+	reply.Source = scoring.Source{Kind: scoring.KindRunEvent, Sequence: e.Sequence, EventType: string(e.Type), FieldPath: "response_text"}
+	f.ev.JudgeReplies = append(f.ev.JudgeReplies, reply)
+	return nil
+}
+
+// Evidence is the reply as scoring reads it, without its place in the log.
+func (r JudgeReply) Evidence() scoring.JudgeReply {
 	reply := scoring.JudgeReply{
 		JudgeKey: r.JudgeKey, Model: r.JudgeModel, Sample: r.SampleIndex, QuestionID: r.QuestionID, Status: r.Status,
 		Text: r.ResponseText, Code: r.Code, Reason: r.Reason, Candidates: r.Candidates, Own: -1,
-		Source: scoring.Source{Kind: scoring.KindRunEvent, Sequence: e.Sequence, EventType: string(e.Type), FieldPath: "response_text"},
 	}
 	if r.OwnPlace != nil {
 		reply.Own = *r.OwnPlace
 	}
-	f.ev.JudgeReplies = append(f.ev.JudgeReplies, reply)
-	return nil
+	return reply
 }

@@ -1,0 +1,275 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/scoring"
+)
+
+// Rejudging asks judges what stored evidence leaves open about the trials of a
+// run that is scored again: questions that a changed pack asks anew, and those
+// of judges that came to no score. It is safe for concurrent use.
+type Rejudging struct {
+	r    *Rescoring
+	plan *Plan // that the panels work by: judges are paid today's prices
+}
+
+// StoredTrial is a trial by the attempt that decides it, with the events of the
+// kinds that Rescoring.EventTypes lists.
+type StoredTrial struct {
+	Lane   int // index into Plan.Agents
+	Ended  scoring.Trial
+	Events []event.Event
+}
+
+// Judging prepares to ask the judges of the pack that scores. It refuses a
+// budget in dollars for a model that nobody prices.
+func (r *Rescoring) Judging() (*Rejudging, error) {
+	p := *r.plan
+	var err error
+	if p.Judges, err = judgeModels(p.scorer.JudgeModels(), p.Agents); err != nil {
+		return nil, err
+	}
+	p.scorer = p.scorer.WithPrices(p.listPrices())
+	return &Rejudging{r: r, plan: &p}, p.checkJudges()
+}
+
+// Judges are the models that may be asked.
+func (j *Rejudging) Judges() []JudgeModel { return j.plan.Judges }
+
+// Asking is how many questions are open, and the most that they can use; CostUSD
+// is nil when a model has no price.
+type Asking struct {
+	Questions int
+	Tokens    int64
+	CostUSD   *float64
+}
+
+// Add sums up.
+func (a *Asking) Add(b Asking) {
+	a.Questions += b.Questions
+	a.Tokens += b.Tokens
+	if a.CostUSD == nil || b.CostUSD == nil {
+		a.CostUSD = nil
+		return
+	}
+	a.CostUSD = new(*a.CostUSD + *b.CostUSD)
+}
+
+// Open counts what would be asked about the trials of one case and repetition.
+func (j *Rejudging) Open(trials []StoredTrial) (Asking, error) {
+	g, err := j.gather(trials)
+	if err != nil {
+		return Asking{}, err
+	}
+	total := Asking{CostUSD: new(0.0)}
+	for i := range g.Trials {
+		used := Asking{CostUSD: new(0.0)}
+		for ev := &g.Trials[i]; ; {
+			q, ok := j.plan.scorer.NextQuestion(*ev)
+			if !ok {
+				break
+			}
+			used.Add(j.most(q))
+			ev.JudgeReplies = append(ev.JudgeReplies, unanswered(q))
+		}
+		total.Add(j.within(used))
+	}
+	ranked := Asking{CostUSD: new(0.0)}
+	for {
+		q, ok := j.plan.scorer.NextRanking(g.Group)
+		if !ok {
+			break
+		}
+		ranked.Add(j.most(q))
+		for i := range g.Trials {
+			g.Trials[i].JudgeReplies = append(g.Trials[i].JudgeReplies, unanswered(q))
+		}
+	}
+	total.Add(j.within(ranked))
+	return total, nil
+}
+
+func unanswered(q scoring.Question) scoring.JudgeReply {
+	return scoring.JudgeReply{JudgeKey: q.JudgeKey, Model: q.Model, Sample: q.Sample, QuestionID: q.ID, Status: scoring.JudgeUnable, Own: -1}
+}
+
+// most is what one question can use.
+func (j *Rejudging) most(q scoring.Question) Asking {
+	m := j.plan.judge(q.Model)
+	a := Asking{Questions: 1, Tokens: q.MaxInputTokens() + q.MaxOutputTokens}
+	if usd, ok := j.plan.scorer.Cost(m.Provider, m.Model, q.MaxInputTokens(), q.MaxOutputTokens); ok {
+		a.CostUSD = &usd
+	}
+	return a
+}
+
+// within keeps what is asked about one trial to the spec's limits.
+func (j *Rejudging) within(a Asking) Asking {
+	l := j.plan.scorer.JudgeLimits()
+	if l.MaxTokens > 0 {
+		a.Tokens = min(a.Tokens, l.MaxTokens)
+	}
+	if l.MaxCallsUSD > 0 && a.CostUSD != nil {
+		a.CostUSD = new(min(*a.CostUSD, l.MaxCallsUSD))
+	}
+	return a
+}
+
+// restored is a group of stored trials.
+type restored struct {
+	scoring.Group
+	of []StoredTrial // by place in Trials
+}
+
+// gather folds what can be scored, and opens again what judges are to be asked.
+func (j *Rejudging) gather(trials []StoredTrial) (*restored, error) {
+	g := &restored{Group: scoring.Group{Seed: j.plan.Options.Seed}}
+	for _, t := range trials {
+		ev, scored, err := j.r.evidence(t.Ended, t.Events)
+		if err != nil {
+			return nil, err
+		}
+		if !scored || t.Ended.Outcome == scoring.OutcomeInvalid && t.Ended.Phase != scoring.PhaseScoring {
+			continue
+		}
+		ev.JudgeReplies = j.plan.scorer.Reopen(ev)
+		g.CaseKey, g.Repetition = t.Ended.CaseKey, t.Ended.Repetition
+		g.of, g.Trials = append(g.of, t), append(g.Trials, ev)
+		g.Names = append(g.Names, j.plan.Agents[t.Lane].Label)
+	}
+	return g, nil
+}
+
+// Ask asks what is open about the trials of one case and repetition, and hands
+// each fact to keep as it comes: for the attempts that it belongs to, without
+// sequence numbers. It returns what was used. An error of keep ends the asking,
+// and so does a judge that refuses us for good.
+func (j *Rejudging) Ask(ctx context.Context, trials []StoredTrial, deps Deps, keep func([]event.Event) error) (*scoring.Judging, error) {
+	g, err := j.gather(trials)
+	if err != nil {
+		return nil, err
+	}
+	a := &asker{Rejudging: j, deps: deps, redact: newRedactor(deps.Secrets), keep: keep, used: scoring.Judging{CostUSD: new(0.0)}}
+	for i := range g.Trials {
+		if err := a.trial(ctx, g, i); err != nil {
+			return a.total(), err
+		}
+	}
+	err = a.ranking(ctx, g)
+	return a.total(), err
+}
+
+// asker asks about one group.
+type asker struct {
+	*Rejudging
+	deps   Deps
+	redact *redactor
+	keep   func([]event.Event) error
+	used   scoring.Judging
+	facts  []event.Event // of the question that is being asked
+	err    error         // the first fact that could not be written down
+}
+
+func (a *asker) total() *scoring.Judging {
+	if a.used.Calls == 0 {
+		return nil
+	}
+	return &a.used
+}
+
+func (a *asker) trial(ctx context.Context, g *restored, i int) error {
+	t := g.of[i]
+	p := newPanel(a.plan, a.deps, a.ref(g, t), func(typ event.Type, payload any) { a.state(t, typ, payload) })
+	defer a.count(p)
+	for {
+		q, ok := a.plan.scorer.NextQuestion(g.Trials[i])
+		if !ok {
+			return nil
+		}
+		reply, err := p.ask(ctx, q)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		g.Trials[i].JudgeReplies = append(g.Trials[i].JudgeReplies, reply.Evidence())
+		a.state(t, event.JudgeDone, reply)
+		if err := errors.Join(err, a.hand()); err != nil {
+			return fmt.Errorf("ask judge %q: %w", q.JudgeKey, err)
+		}
+	}
+}
+
+// ranking asks the judges that compare agents. Its calls are facts of the first
+// trial; the replies are each trial's.
+func (a *asker) ranking(ctx context.Context, g *restored) error {
+	if len(g.of) == 0 {
+		return nil
+	}
+	first := g.of[0]
+	ref := a.ref(g, first)
+	ref.Agent = ""
+	p := newPanel(a.plan, a.deps, ref, func(typ event.Type, payload any) { a.state(first, typ, payload) })
+	defer a.count(p)
+	for {
+		q, ok := a.plan.scorer.NextRanking(g.Group)
+		if !ok {
+			return nil
+		}
+		reply, err := p.ask(ctx, q)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		for i, t := range g.of {
+			own := shared(g.Group, q, i, reply)
+			if i == 0 { // it says what the call used
+				own.Shared, own.Usage, own.Timing, own.Used = false, reply.Usage, reply.Timing, reply.Used
+			}
+			g.Trials[i].JudgeReplies = append(g.Trials[i].JudgeReplies, own.Evidence())
+			a.state(t, event.JudgeDone, own)
+		}
+		if err := errors.Join(err, a.hand()); err != nil {
+			return fmt.Errorf("ask judge %q: %w", q.JudgeKey, err)
+		}
+	}
+}
+
+func (a *asker) ref(g *restored, t StoredTrial) provider.Ref {
+	return provider.Ref{Agent: a.plan.Agents[t.Lane].Label, Case: g.CaseKey, Repetition: g.Repetition, Attempt: t.Ended.Attempt}
+}
+
+func (a *asker) state(t StoredTrial, typ event.Type, payload any) {
+	raw, err := marshal(payload)
+	if err != nil {
+		a.err = errors.Join(a.err, err)
+		return
+	}
+	a.facts = append(a.facts, event.Event{
+		SchemaVersion: event.SchemaVersion, RunID: a.plan.RunID, RunAgentID: a.plan.Agents[t.Lane].ID, TrialID: t.Ended.TrialID,
+		CaseKey: t.Ended.CaseKey, Repetition: t.Ended.Repetition, Attempt: t.Ended.Attempt,
+		Type: typ, Source: event.SourceScoring, OccurredAt: a.deps.Now().UTC(), Payload: a.redact.apply(raw),
+	})
+}
+
+// hand gives away the facts of one question.
+func (a *asker) hand() error {
+	facts := a.facts
+	a.facts = nil
+	if a.err != nil {
+		return a.err
+	}
+	return a.keep(facts)
+}
+
+func (a *asker) count(p *panel) {
+	a.used.Calls += p.own.Calls
+	a.used.Tokens += p.own.Tokens
+	if a.used.CostUSD == nil || p.own.CostUSD == nil {
+		a.used.CostUSD = nil
+		return
+	}
+	a.used.CostUSD = new(*a.used.CostUSD + *p.own.CostUSD)
+}
