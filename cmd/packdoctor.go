@@ -37,9 +37,10 @@ func newPackDoctor(a *app) *cobra.Command {
 		Long: `Test a pack's tests. FILE may also be a stored pack or builtin:NAME. The pack's
 reference agent, a script beside FILE with the ending .reference.yaml, has to pass every case. Four cheating agents must
 pass none: one says next to nothing, one repeats what it was asked, one looks for the
-expected text in what it is shown, one gives every case the same answer. Each
-validator is changed to see whether any case notices. Weights, thresholds and
-cases that decide nothing, and expectations that agents are shown, are reported.
+expected text in what it is shown and makes the files and calls that are asked for,
+one gives every case the same answer. Each validator is changed, in what it expects
+and in its config, to see whether any case notices. Weights, thresholds and cases that
+decide nothing, and expectations that agents are shown, are reported.
 
 No model is called and nothing is stored. Native cases run in sandboxes, as in
 eval start.
@@ -99,12 +100,29 @@ func runPackDoctor(ctx context.Context, a *app, o packDoctorOptions, file string
 	}
 	report, err := packtest.Examine(ctx, packtest.Options{
 		Pack: p, InputSet: o.inputSet, Reference: reference, Boxes: boxes, Sandbox: described,
-		Concurrency: cmp.Or(o.concurrency, concurrency(p, nil)), Now: a.p.Now, NewID: a.p.NewID,
+		Concurrency: cmp.Or(o.concurrency, concurrency(p, nil)), Now: a.p.Now, NewID: a.p.NewID, Progress: a.examining(),
 	})
 	if err != nil {
 		return fmt.Errorf("examine %s: %w", file, err)
 	}
 	return a.printExamination(report, p, name)
+}
+
+// examining says on a terminal every few seconds how far an examination is;
+// nothing is said of one that is soon over.
+func (a *app) examining() func(packtest.Step) {
+	if !a.p.ErrTerminal {
+		return nil
+	}
+	const pause = 3 * time.Second
+	what := map[packtest.Part]string{packtest.Playing: "trials of the agents", packtest.Judging: "validators changed and judged"}
+	spoke := a.p.Now()
+	return func(s packtest.Step) {
+		if now := a.p.Now(); now.Sub(spoke) >= pause {
+			spoke = now
+			a.say("%d of %d %s", s.Done, s.Total, what[s.Part])
+		}
+	}
 }
 
 // closeBoxes removes every sandbox, also after an interruption.

@@ -24,6 +24,7 @@ type cheat struct {
 const (
 	phaseList   = "list"
 	phaseRead   = "read"
+	phaseCall   = "call"
 	phaseWrite  = "write"
 	phaseSubmit = "submit"
 )
@@ -57,6 +58,7 @@ func (c cheat) next(req provider.Request) []provider.ToolCall {
 	phases := []phase{
 		{phaseList, func() []provider.ToolCall { return c.listing(has) }},
 		{phaseRead, func() []provider.ToolCall { return c.reading(has, req.Messages) }},
+		{phaseCall, func() []provider.ToolCall { return having(has, c.think(req).calls) }},
 		{phaseWrite, func() []provider.ToolCall { return writing(has, c.think(req).files) }},
 	}
 	done := lastPhase(req.Messages)
@@ -171,6 +173,11 @@ func (c cheat) reading(has toolbox, messages []provider.Message) []provider.Tool
 		}
 	}
 	return calls
+}
+
+// having are the calls of tools that there are.
+func having(has toolbox, calls []provider.ToolCall) []provider.ToolCall {
+	return slices.DeleteFunc(slices.Clone(calls), func(c provider.ToolCall) bool { return !has.has(c.Name) })
 }
 
 // writing puts files in place, through the shell where no other tool is.

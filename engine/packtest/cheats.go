@@ -21,7 +21,8 @@ func (s *subject) echo() cheat {
 	return cheat{think: func(req provider.Request) answer { return s.everywhere(asked(req)) }}
 }
 
-// reader hands in what it can read of the expectations. It knows them only to
+// reader hands in what it can read of the expectations, and makes the calls and
+// the files that are only asked to be there. It knows expectations only to
 // recognize them, and leaves alone what it is shown beside the expectations of
 // other cases: an agent could not tell which of these to take.
 func (s *subject) reader(set pack.InputSet) cheat {
@@ -34,12 +35,14 @@ func (s *subject) reader(set pack.InputSet) cheat {
 		found := map[string][]want{}
 		for target, list := range wants[req.Ref.Case] {
 			for _, w := range list {
-				if slices.ContainsFunc(shown, func(p place) bool { return p.gives(w.text) }) {
+				if w.free || slices.ContainsFunc(shown, func(p place) bool { return p.gives(w.text) }) {
 					found[target] = append(found[target], w)
 				}
 			}
 		}
-		return compose(found)
+		a := compose(found)
+		a.calls = s.asked()
+		return a
 	}}
 }
 
@@ -48,6 +51,9 @@ func (s *subject) recognizable(c *testCase) map[string][]want {
 	wants, places := s.wants(c), s.shown(c)
 	for target, list := range wants {
 		wants[target] = slices.DeleteFunc(list, func(w want) bool {
+			if w.free {
+				return false
+			}
 			told, seen := s.telling(places, w.ref, w.text)
 			return seen && len(told) == 0
 		})
@@ -62,6 +68,7 @@ func (s *subject) casesOf(set pack.InputSet) []*testCase {
 // hardcoded answers every case with what one expects.
 func (s *subject) hardcoded(c *testCase) cheat {
 	fixed := compose(s.wants(c))
+	fixed.calls = s.asked()
 	return cheat{think: func(provider.Request) answer { return fixed }}
 }
 

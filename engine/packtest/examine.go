@@ -40,6 +40,30 @@ type Options struct {
 	Concurrency int
 	Now         func() time.Time
 	NewID       func() string
+	// Progress is told how far the examination is, by one goroutine at a time;
+	// nil drops it.
+	Progress func(Step)
+}
+
+// Step says that of a part of the examination so many are done.
+type Step struct {
+	Part        Part
+	Done, Total int
+}
+
+// Part is a part of the examination that takes its time.
+type Part string
+
+// The parts.
+const (
+	Playing Part = "playing" // the agents' trials
+	Judging Part = "judging" // the changed validators
+)
+
+func (s *subject) tell(step Step) {
+	if s.options.Progress != nil {
+		s.options.Progress(step)
+	}
 }
 
 // Examine tests a pack's tests. The error is for an examination that could not
@@ -87,6 +111,7 @@ type subject struct {
 	reads   bool        // agents can read files
 	runs    bool        // agents can run programs
 	room    int         // left for evidence, in bytes
+	over    int         // trials that are
 }
 
 // testCase is a case of the pack.

@@ -13,13 +13,17 @@ import (
 
 // mutant is the spec with one validator changed.
 type mutant struct {
-	name   string // what the validator does now
-	scorer *scoring.Scorer
+	name string // what the validator does now
+	// alone is the changed validator and nothing else; nil when it makes no
+	// sense.
+	alone *scoring.Scorer
+	// compile makes the whole spec with it.
+	compile func() *scoring.Scorer
 	// swap gives the validator what another case expects; nil for the others.
 	swap func(*testCase, scoring.Evidence) scoring.Evidence
-	// milder names the mutant that goes further: where that one is not noticed,
+	// milder names the mutants that go further: where none of them is noticed,
 	// this one cannot be.
-	milder string
+	milder []string
 }
 
 // sample is evidence to judge mutants by, and how it is judged now.
@@ -29,6 +33,9 @@ type sample struct {
 	code     string // of an end that was the agent's own failure
 	outcome  scoring.Outcome
 }
+
+// maxWork bounds how many validators are run again to judge mutants.
+const maxWork = 200_000_000
 
 // mutants changes each validator in turn and reports those whose change no
 // trial notices. Nothing is run again: the evidence is judged once more.
@@ -40,25 +47,19 @@ func (s *subject) mutants(ctx context.Context, r *Report, trials []trial) error 
 		}
 		return nil
 	}
-	unused := s.unused()
+	unused, work := s.unused(), maxWork
 	for i, v := range s.spec.Validators {
 		if unused[i] {
 			continue // said already
 		}
-		var unnoticed []string
-		for _, m := range s.mutantsOf(i) {
-			if m.scorer == nil || slices.Contains(unnoticed, m.milder) {
-				continue
-			}
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			r.Mutants.Judged++
-			if s.notices(m, samples) {
-				r.Mutants.Noticed++
-				continue
-			}
-			unnoticed = append(unnoticed, m.name)
+		if work <= 0 {
+			r.note("changed validators were judged up to %s: all of them would take too long", quoted(s.spec.Validators[i-1].Key))
+			break
+		}
+		s.tell(Step{Judging, i, len(s.spec.Validators)})
+		unnoticed, err := s.unnoticed(ctx, r, i, samples, &work)
+		if err != nil {
+			return err
 		}
 		if len(unnoticed) > 0 {
 			r.add(Finding{Severity: Warning, Code: CodeUnnoticedMutant, Validator: v.Key,
@@ -68,6 +69,33 @@ func (s *subject) mutants(ctx context.Context, r *Report, trials []trial) error 
 	return nil
 }
 
+// unnoticed are the changes of one validator that no sample notices.
+func (s *subject) unnoticed(ctx context.Context, r *Report, i int, samples []sample, work *int) ([]string, error) {
+	var names []string
+	before := make([]result, len(samples))
+	if own := s.alone(s.spec.Validators[i]); own != nil {
+		for j, x := range samples {
+			before[j] = resultOf(own, x.evidence)
+		}
+	}
+	missed := func(name string) bool { return slices.Contains(names, name) }
+	for _, m := range s.mutantsOf(i) {
+		if m.alone == nil || len(m.milder) > 0 && !slices.ContainsFunc(m.milder, func(name string) bool { return !missed(name) }) {
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		r.Mutants.Judged++
+		if m.noticed(before, samples, work) {
+			r.Mutants.Noticed++
+			continue
+		}
+		names = append(names, m.name)
+	}
+	return names, nil
+}
+
 func whyUnnoticed(key string, mutants []string) string {
 	means := "no trial ends in another way"
 	switch {
@@ -75,6 +103,8 @@ func whyUnnoticed(key string, mutants []string) string {
 		means = "it decides no trial"
 	case slices.Contains(mutants, passesAll):
 		means = "what it would stop is stopped by something else too, or no case tests it"
+	case !slices.ContainsFunc(mutants, func(m string) bool { return !strings.Contains(m, "threshold ") }):
+		means = "its score counts whatever its verdict, and the pass_threshold of a dimension decides"
 	}
 	return fmt.Sprintf("no case notices when the validator %s %s: %s", quoted(key), strings.Join(mutants, ", or "), means)
 }
@@ -106,7 +136,7 @@ func (s *subject) samples(r *Report, trials []trial) (list []sample, sound bool)
 		r.note("%d trials left too much to keep: mutants are judged on the others", dropped)
 	}
 	for i, x := range good[:min(len(good), maxSpoiled)] {
-		for _, ev := range s.spoil(x, good[(i+1)%len(good)]) {
+		for _, ev := range (spoiler{s, x.of, i}).spoil(x.evidence, good[(i+1)%len(good)].evidence) {
 			y := sample{of: x.of, evidence: ev}
 			y.outcome = y.judge(s.scorer, ev)
 			list = append(list, y)
@@ -121,15 +151,49 @@ func (x sample) judge(scorer *scoring.Scorer, ev scoring.Evidence) scoring.Outco
 	return t.Outcome
 }
 
-// notices says whether any sample ends in another way under the mutant.
-func (s *subject) notices(m mutant, samples []sample) bool {
-	return slices.ContainsFunc(samples, func(x sample) bool {
+// result is what a validator makes of a trial, as far as an outcome can depend
+// on it.
+type result struct {
+	class, lack string
+	score       float64
+}
+
+func resultOf(alone *scoring.Scorer, ev scoring.Evidence) result {
+	card := alone.Score(ev)
+	v := card.Validators[0]
+	out := result{class: v.OutcomeClass, lack: card.NoOutput}
+	if v.NormalizedScore != nil {
+		out.score = *v.NormalizedScore
+	}
+	if v.State == scoring.Available {
+		out.class = string(v.State) // its score counts, whatever the verdict
+	}
+	return out
+}
+
+// noticed says whether any sample ends in another way under the mutant. One in
+// which the validator itself does not come to another result cannot.
+func (m mutant) noticed(before []result, samples []sample, work *int) bool {
+	var whole *scoring.Scorer
+	for i, x := range samples {
 		ev := x.evidence
 		if m.swap != nil {
 			ev = m.swap(x.of, ev)
 		}
-		return x.judge(m.scorer, ev) != x.outcome
-	})
+		if resultOf(m.alone, ev) == before[i] {
+			continue
+		}
+		if whole == nil {
+			if whole = m.compile(); whole == nil {
+				return true // not a spec: there is nothing to notice
+			}
+		}
+		*work -= len(whole.Spec().Validators)
+		if x.judge(whole, ev) != x.outcome {
+			return true
+		}
+	}
+	return false
 }
 
 const (
@@ -137,32 +201,59 @@ const (
 	failsAll  = "always fails"
 )
 
-// mutantsOf are the changes of one validator.
+// mutantsOf are the changes of one validator. One that no sample could notice,
+// as a change that goes further is not noticed, is not judged.
 func (s *subject) mutantsOf(i int) []mutant {
-	only := func(changed scoring.Validator) *scoring.Scorer {
+	v := s.spec.Validators[i]
+	list := []mutant{
+		s.mutant(i, passesAll, alwaysPasses(v)),
+		s.mutant(i, failsAll, alwaysFails(v)),
+	}
+	further := func(to direction) []string {
+		switch {
+		case to == turned:
+			return []string{passesAll, failsAll}
+		case (to == looser) != v.Negate:
+			return []string{passesAll}
+		}
+		return []string{failsAll}
+	}
+	if swap := s.swapping(v); swap != nil {
+		swapped := v
+		swapped.ExpectedFrom = swappedRef
+		m := s.mutant(i, "expects what another case expects", swapped)
+		m.swap, m.milder = swap, further(stricter)
+		list = append(list, m)
+	}
+	for _, c := range changes(v) {
+		m := s.mutant(i, c.how, c.Validator)
+		m.milder = further(c.to)
+		list = append(list, m)
+	}
+	return list
+}
+
+// mutant is the spec with another validator in place of one.
+func (s *subject) mutant(i int, name string, changed scoring.Validator) mutant {
+	return mutant{name: name, alone: s.alone(changed), compile: func() *scoring.Scorer {
 		return s.with(func(j int, v scoring.Validator) scoring.Validator {
 			if j == i {
 				return changed
 			}
 			return v
 		})
-	}
-	v := s.spec.Validators[i]
-	list := []mutant{
-		{name: passesAll, scorer: only(alwaysPasses(v))},
-		{name: failsAll, scorer: only(alwaysFails(v))},
-	}
-	if swap := s.swapping(v); swap != nil {
-		swapped := v
-		swapped.ExpectedFrom = swappedRef
-		list = append(list, mutant{name: "expects what another case expects", scorer: only(swapped), swap: swap, milder: failsAll})
-	}
-	if config, how := loosened(v); how != "" {
-		loose := v
-		loose.Config = config
-		list = append(list, mutant{name: how, scorer: only(loose), milder: passesAll})
-	}
-	return list
+	}}
+}
+
+// alone is a spec of one validator and nothing else; nil when it cannot be
+// compiled.
+func (s *subject) alone(v scoring.Validator) *scoring.Scorer {
+	scorer, _ := scoring.Compile(scoring.Spec{
+		Name: s.spec.Name, VersionNumber: 1, JudgeMode: scoring.Deterministic, Validators: []scoring.Validator{v},
+		PostExecutionChecks: s.spec.PostExecutionChecks,
+		Scorecard:           scoring.ScorecardSpec{Dimensions: []scoring.Dimension{{Key: scoring.SourceValidators, Source: scoring.SourceValidators}}},
+	})
+	return scorer
 }
 
 // The expectation under which a case holds what another one expects. No key of
@@ -200,46 +291,4 @@ func (s *subject) swapping(v scoring.Validator) func(*testCase, scoring.Evidence
 		ev.Case.Expectations = expectations
 		return ev
 	}
-}
-
-// looser is how much wider a tolerance is made.
-const looser = 10
-
-// loosened is the config of a validator with its tolerance widened or its
-// threshold lowered, and what that makes of it; "" where it has neither.
-func loosened(v scoring.Validator) (json.RawMessage, string) {
-	config := map[string]any{}
-	if len(v.Config) > 0 && json.Unmarshal(v.Config, &config) != nil {
-		return nil, ""
-	}
-	how := ""
-	switch threshold, set := config["pass_threshold"].(float64); {
-	case v.Type == scoring.NumericMatch && widen(config):
-		how = fmt.Sprintf("is %d times as tolerant", looser)
-	case v.Type == scoring.NumericMatch && config["significant_digits"] == nil:
-		config["relative_tolerance"], how = exactLoosened, "tolerates a tenth of the number"
-	case v.Type == scoring.CodeExecution && set && threshold > 0:
-		config["pass_threshold"], how = threshold/2, "has half its pass_threshold"
-	default:
-		return nil, ""
-	}
-	raw, err := json.Marshal(config)
-	if err != nil {
-		return nil, ""
-	}
-	return raw, how
-}
-
-// exactLoosened is the share that a comparison without tolerance is given.
-const exactLoosened = 0.1
-
-// widen multiplies the tolerances of a numeric_match; false when it has none.
-func widen(config map[string]any) bool {
-	found := false
-	for _, key := range []string{"absolute_tolerance", "relative_tolerance", "tolerance"} {
-		if v, ok := config[key].(float64); ok && v > 0 {
-			config[key], found = v*looser, true
-		}
-	}
-	return found
 }

@@ -107,7 +107,7 @@ func does(agent string) string {
 	case Echo:
 		return "an agent that repeats what it was asked"
 	case Reader:
-		return "an agent that looks for the expected text in what it is shown"
+		return "an agent that looks for the expected text in what it is shown, and makes what must only be there"
 	}
 	return "an agent that gives every case the same answer"
 }

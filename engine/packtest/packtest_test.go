@@ -93,6 +93,7 @@ cases:
 
 // exam is an examination to be made.
 type exam struct {
+	progress  func(packtest.Step)
 	pack      string
 	reference string // a script; "" for none
 	files     map[string]string
@@ -112,7 +113,7 @@ func (e exam) options(t *testing.T) packtest.Options {
 	}
 	var n atomic.Int64
 	o := packtest.Options{
-		Pack: p, InputSet: e.inputSet, Boxes: e.boxes, Concurrency: 8,
+		Pack: p, InputSet: e.inputSet, Boxes: e.boxes, Concurrency: 8, Progress: e.progress,
 		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		NewID: func() string { return fmt.Sprintf("id-%04d", n.Add(1)) },
 	}

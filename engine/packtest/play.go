@@ -144,14 +144,15 @@ type ledger struct {
 	agents map[string]string // names by run agent id
 	cases  map[string]*testCase
 
-	mu   sync.Mutex
-	open map[string]*event.Fold // by trial
-	left *int                   // of maxEvidence
-	done []trial
+	mu    sync.Mutex
+	open  map[string]*event.Fold // by trial
+	left  *int                   // of maxEvidence
+	done  []trial
+	ended func() // is told of every trial that is over
 }
 
 func (s *subject) newLedger(plan *engine.Plan, cases []*testCase) *ledger {
-	l := &ledger{agents: map[string]string{}, cases: map[string]*testCase{}, open: map[string]*event.Fold{}, left: &s.room}
+	l := &ledger{agents: map[string]string{}, cases: map[string]*testCase{}, open: map[string]*event.Fold{}, left: &s.room, ended: s.played}
 	for _, a := range plan.Agents {
 		l.agents[a.ID] = a.Label
 	}
@@ -198,6 +199,17 @@ func (l *ledger) finish(t trial, id string, ev scoring.Evidence) {
 		t.evidence = &ev
 	}
 	l.done = append(l.done, t)
+	l.ended()
+}
+
+// played counts a trial that is over.
+func (s *subject) played() {
+	agents := 4
+	if s.options.Reference != nil {
+		agents++
+	}
+	s.over++
+	s.tell(Step{Playing, s.over, agents * len(s.cases)})
 }
 
 // headline is what outcomes need of a scorecard.

@@ -196,6 +196,21 @@ func (s *subject) answerKey(ref string, p place) bool {
 
 func (s *subject) peers() []*testCase { return s.cases[:min(len(s.cases), maxPeers)] }
 
+// onlyForbidden says that all validators which read an expectation want it not
+// to be there: then it gives nothing away.
+func (s *subject) onlyForbidden(ref string) bool {
+	read := false
+	for _, v := range s.spec.Validators {
+		if v.ExpectedFrom != ref {
+			continue
+		}
+		if read = true; !forbids(v) {
+			return false
+		}
+	}
+	return read
+}
+
 // readable reports the expectations that an agent is shown.
 func (s *subject) readable(r *Report) {
 	for _, c := range s.cases {
@@ -203,7 +218,7 @@ func (s *subject) readable(r *Report) {
 		for _, e := range c.Expectations {
 			ref := "case.expectations." + e.Key
 			text, ok := c.expected(ref)
-			if !ok {
+			if !ok || s.onlyForbidden(ref) {
 				continue
 			}
 			places, _ := s.telling(shown, ref, text)

@@ -20,20 +20,29 @@ const (
 	maxSpoiledKeys = 20       // of a JSON object
 )
 
+// spoiler spoils the evidence of one good trial.
+type spoiler struct {
+	*subject
+	of *testCase
+	// turn counts the trials: of many expectations each trial takes others.
+	turn int
+}
+
 // spoil makes evidence that is wrong in one place out of a good trial's: what
-// the agent left is missing, empty, cut, followed by something, another case's,
-// or a little off. A validator earns its place by seeing one of them.
-func (s *subject) spoil(x, other sample) []scoring.Evidence {
+// the agent left is missing, empty, cut, before or behind something, without
+// what must be in it, with what must not, another case's, or a little off. A
+// validator earns its place by seeing one of them. Some texts are as good in
+// another form, for validators that say so.
+func (s spoiler) spoil(ev, other scoring.Evidence) []scoring.Evidence {
 	var list []scoring.Evidence
-	ev := x.evidence
 	if ev.FinalOutput != nil {
 		list = append(list, withFinal(ev, nil))
-		for _, t := range s.spoilText(*ev.FinalOutput, other.evidence.FinalOutput) {
+		for _, t := range s.spoilText(finalOutput, *ev.FinalOutput, other.FinalOutput) {
 			list = append(list, withFinal(ev, &t))
 		}
 	}
 	for _, key := range sorted(ev.Files) {
-		list = append(list, s.spoilFile(ev, key, other.evidence.Files[key])...)
+		list = append(list, s.spoilFile(ev, key, other.Files[key])...)
 	}
 	list = append(list, s.spoilDirectories(ev)...)
 	list = append(list, s.spoilCalls(ev)...)
@@ -69,69 +78,38 @@ func (s *subject) spoilDirectories(ev scoring.Evidence) []scoring.Evidence {
 			d.Entries = slices.Delete(slices.Clone(entries), i, i+1)
 			with(d)
 		}
-		for _, name := range s.forbidden(key) {
+		asked := s.listed(key)
+		for _, name := range some(asked.Forbidden) {
 			d.Entries = append(slices.Clone(entries), scoring.DirectoryEntry{Path: name, Size: 1})
+			with(d)
+		}
+		for _, name := range append(some(asked.Files), some(asked.Directories)...) {
+			at := below(d.Path, name)
+			d.Entries = slices.DeleteFunc(slices.Clone(entries), func(e scoring.DirectoryEntry) bool {
+				found := below(d.Path, e.Path)
+				return found == at || strings.HasPrefix(found, at+"/")
+			})
 			with(d)
 		}
 	}
 	return list
 }
 
-// forbidden are the names that must not be in a listing.
-func (s *subject) forbidden(key string) []string {
-	var names []string
-	for _, v := range s.spec.Validators {
-		var config struct {
-			Forbidden []string `json:"forbidden_files"`
-		}
-		if v.Type == scoring.DirectoryStructure && v.Target == "file:"+key && json.Unmarshal(v.Config, &config) == nil {
-			names = append(names, config.Forbidden...)
-		}
-	}
-	return names[:min(len(names), maxSpoiledKeys)]
-}
+// some are the first of a list of names.
+func some(names []string) []string { return names[:min(len(names), maxSpoiledKeys)] }
 
-// spoilCalls leaves all calls out, or those of one tool, makes one twice, and
-// makes those that a validator asks about.
-func (s *subject) spoilCalls(ev scoring.Evidence) []scoring.Evidence {
-	var list []scoring.Evidence
-	with := func(calls []scoring.ToolCall) {
-		spoiled := ev
-		spoiled.ToolCalls = calls
-		list = append(list, spoiled)
-	}
-	for _, c := range s.askedCalls() {
-		with(append(slices.Clone(ev.ToolCalls), c))
-	}
-	tools := map[string]bool{}
-	for _, c := range ev.ToolCalls {
-		tools[c.Name] = true
-	}
-	if len(tools) == 0 {
-		return list
-	}
-	with(nil)
-	with(append(slices.Clone(ev.ToolCalls), ev.ToolCalls[0]))
-	names := sorted(tools)
-	for _, name := range names[:min(len(names), maxSpoiledKeys)] {
-		with(slices.DeleteFunc(slices.Clone(ev.ToolCalls), func(c scoring.ToolCall) bool { return c.Name == name }))
-	}
-	return list
-}
-
-// askedCalls are calls as the validators describe them.
-func (s *subject) askedCalls() []scoring.ToolCall {
-	var calls []scoring.ToolCall
+// listed are the names that validators want in a listing, or not in it.
+func (s *subject) listed(key string) config {
+	var all config
 	for _, v := range s.spec.Validators {
-		config := struct {
-			Tool      string          `json:"tool_name"`
-			Arguments json.RawMessage `json:"arguments_contain"`
-		}{Arguments: json.RawMessage("{}")}
-		if v.Type == scoring.ToolCallAssertion && json.Unmarshal(v.Config, &config) == nil && config.Tool != "" {
-			calls = append(calls, scoring.ToolCall{Name: strings.TrimSpace(config.Tool), Arguments: string(config.Arguments)})
+		if v.Type == scoring.DirectoryStructure && v.Target == "file:"+key {
+			c := configOf(v)
+			all.Forbidden = append(all.Forbidden, c.Forbidden...)
+			all.Files = append(all.Files, c.Files...)
+			all.Directories = append(all.Directories, c.Directories...)
 		}
 	}
-	return calls[:min(len(calls), maxSpoiledKeys)]
+	return all
 }
 
 func withFinal(ev scoring.Evidence, text *string) scoring.Evidence {
@@ -139,7 +117,7 @@ func withFinal(ev scoring.Evidence, text *string) scoring.Evidence {
 	return ev
 }
 
-func (s *subject) spoilFile(ev scoring.Evidence, key string, other scoring.CapturedFile) []scoring.Evidence {
+func (s spoiler) spoilFile(ev scoring.Evidence, key string, other scoring.CapturedFile) []scoring.Evidence {
 	with := func(f scoring.CapturedFile) scoring.Evidence {
 		spoiled := ev
 		spoiled.Files = maps.Clone(ev.Files)
@@ -155,79 +133,11 @@ func (s *subject) spoilFile(ev scoring.Evidence, key string, other scoring.Captu
 	if other.Exists {
 		theirs = &other.Content
 	}
-	for _, t := range s.spoilText(f.Content, theirs) {
+	for _, t := range s.spoilText(f.Path, f.Content, theirs) {
 		f.Content, f.Size = t, int64(len(t))
 		list = append(list, with(f))
 	}
 	return list
-}
-
-// spoilText are the ways in which a text can be nearly right. Other is what was
-// right for another case, nil when there is none.
-func (s *subject) spoilText(text string, other *string) []string {
-	texts := []string{""}
-	if other != nil {
-		texts = append(texts, *other)
-	}
-	if len(text) > maxSpoiledText {
-		return texts
-	}
-	texts = append(texts, text+"\nand something else", strings.ToValidUTF8(text[:len(text)/2], ""))
-	for _, nudge := range s.nudges() {
-		if t, ok := nudgeNumber(text, nudge); ok {
-			texts = append(texts, t)
-		}
-	}
-	var object, others map[string]any
-	if json.Unmarshal([]byte(text), &object) != nil || object == nil {
-		return texts
-	}
-	if other != nil && json.Unmarshal([]byte(*other), &others) != nil {
-		others = nil
-	}
-	return append(texts, spoilObject(object, others)...)
-}
-
-// spoilObject takes each key away, changes its value, also to that of another
-// object, and adds a key.
-func spoilObject(object, others map[string]any) []string {
-	var texts []string
-	write := func(v map[string]any) {
-		if b, err := json.Marshal(v); err == nil {
-			texts = append(texts, string(b))
-		}
-	}
-	more := maps.Clone(object)
-	more["something else"] = true
-	write(more)
-	keys := sorted(object)
-	for _, k := range keys[:min(len(keys), maxSpoiledKeys)] {
-		less := maps.Clone(object)
-		delete(less, k)
-		write(less)
-		values := spoilValue(object[k])
-		if v, ok := others[k]; ok {
-			values = append(values, v)
-		}
-		for _, v := range values {
-			changed := maps.Clone(object)
-			changed[k] = v
-			write(changed)
-		}
-	}
-	return texts
-}
-
-func spoilValue(v any) []any {
-	switch v := v.(type) {
-	case bool:
-		return []any{!v, nil}
-	case float64:
-		return []any{v + 1, nil}
-	case string:
-		return []any{"something else", nil}
-	}
-	return []any{nil}
 }
 
 // nudge is how far off a number is put.
@@ -238,23 +148,26 @@ type nudge struct{ absolute, relative float64 }
 func (s *subject) nudges() []nudge {
 	list := []nudge{{absolute: 1}}
 	for _, v := range s.spec.Validators {
-		if v.Type != scoring.NumericMatch {
-			continue
-		}
 		var config struct {
 			Absolute float64 `json:"absolute_tolerance"`
 			Relative float64 `json:"relative_tolerance"`
 			Legacy   float64 `json:"tolerance"`
 			Mode     string  `json:"tolerance_mode"`
+			Digits   float64 `json:"significant_digits"`
+		}
+		if v.Type != scoring.NumericMatch && v.Type != scoring.MathEquivalence {
+			continue
 		}
 		_ = json.Unmarshal(v.Config, &config) // no config is exact
-		if config.Mode == "absolute" {
+		if config.Mode == "absolute" || v.Type == scoring.MathEquivalence {
 			config.Absolute = config.Legacy
 		} else {
 			config.Relative = math.Max(config.Relative, config.Legacy)
 		}
-		const half = looser / 2
+		const half = wider / 2
 		switch {
+		case config.Digits > 1: // off in the last digit
+			list = append(list, nudge{relative: math.Pow(10, 1-config.Digits)})
 		case config.Absolute > 0:
 			list = append(list, nudge{absolute: config.Absolute * half}, nudge{absolute: config.Absolute / 2})
 		case config.Relative > 0:
