@@ -79,7 +79,7 @@ func lay(under, over map[string]any) {
 
 // pageFiles are the files that the examples name.
 func pageFiles() fstest.MapFS {
-	return fstest.MapFS{"files/notes.txt": {Data: []byte("a\n")}, "files/check.sh": {Data: []byte("exit 0\n")}, "files/old.txt": {}}
+	return fstest.MapFS{"files/notes.txt": {Data: []byte("a\n")}, "files/check.sh": {Data: []byte("exit 0\n")}, "files/old.txt": {}, "tests/apart.py": {}}
 }
 
 // parsedExample is an example as the program reads it. A whole pack is read as
