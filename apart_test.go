@@ -21,6 +21,7 @@ func TestTestsAreKeptApart(t *testing.T) {
 	if err := os.CopyFS(p.dir, os.DirFS("testdata/apart")); err != nil {
 		t.Fatal(err)
 	}
+	p.write(t, "tests/apart.py", documented(t))
 	agents := p.cheats(t)
 	pack := func(name string, edits ...string) string {
 		edits = append(edits, "slug: apart", "slug: "+name)
@@ -69,6 +70,17 @@ func TestTestsAreKeptApart(t *testing.T) {
 			}
 		})
 	}
+}
+
+// documented is the program that the page shows.
+func documented(t *testing.T) string {
+	t.Helper()
+	_, after, found := strings.Cut(text(t, "docs/packs.md"), "`tests/apart.py`:\n\n")
+	program, _, ended := strings.Cut(after, "\n\nSafer still")
+	if !found || !ended {
+		t.Fatal("docs/packs.md has no tests/apart.py")
+	}
+	return strings.ReplaceAll("\n"+program, "\n    ", "\n") + "\n"
 }
 
 // mayTrace says whether a process may write into one of the same user that did

@@ -1,4 +1,4 @@
-"""apart.py without its first lines: any process of the same user gets in."""
+"""The documented tests without prctl: any process of the same user gets in."""
 
 import subprocess
 import sys
