@@ -2,6 +2,7 @@ package packtest_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -135,15 +136,59 @@ func TestForbiddingValidatorsAreViolated(t *testing.T) {
 			t.Errorf("%s: got %+v, %+v; want nothing", name, r.Findings, r.Mutants)
 		}
 	}
-	object := exam{pack: parts{validators: `
-- {key: sum, type: json_path_match, target: final_output, expected_from: case.expectations.sum}
+}
+
+// answers is a pack whose two cases expect a text and a number each, and an
+// agent that gives these answers.
+func answers(validators, small, large string, expected ...string) exam {
+	kase := func(key string, expected []string) string {
+		list := ""
+		for i, e := range expected {
+			list += fmt.Sprintf("{key: e%d, kind: text, value: %q}, ", i+1, e)
+		}
+		return fmt.Sprintf("\n- {challenge_key: do, case_key: %s, payload: {a: %s, b: 2}, expectations: [%s]}", key, key, strings.TrimSuffix(list, ", "))
+	}
+	half := len(expected) / 2
+	return exam{pack: parts{validators: validators, cases: kase("small", expected[:half]) + kase("large", expected[half:])}.prompt(),
+		reference: fmt.Sprintf("cases: {small: [{text: %q}], large: [{text: %q}]}", small, large)}
+}
+
+// Each of these validators is alone in seeing one small thing that can be wrong
+// with a good answer.
+func TestSmallThingsAreSpoiled(t *testing.T) {
+	t.Parallel()
+	for name, e := range map[string]exam{
+		"one word of three": answers(`
+- {key: form, type: regex_match, target: final_output, expected_from: 'literal:^[a-z]+ [a-z]+ [a-z]+$'}
+- {key: one, type: contains, target: final_output, expected_from: case.expectations.e1}
+- {key: two, type: regex_match, target: final_output, expected_from: case.expectations.e2}`,
+			"alpha beta gamma", "delta eta theta", "alpha", "g[am]+a", "delta", "th?eta$"),
+		"a schema that says not": answers(`
+- {key: form, type: regex_match, target: final_output, expected_from: 'literal:"why": ?"'}
+- {key: sum, type: json_path_match, target: final_output, expected_from: case.expectations.e1}
 - {key: no, type: json_schema, target: final_output, expected_from: 'literal:{"properties": {"why": {"not": {"pattern": "(?i)gu+ess"}}}}'}`,
-		cases: `
-- {challenge_key: do, case_key: small, payload: {a: 1, b: 2}, expectations: [{key: sum, kind: json, value: '{"path": "$.sum", "value": 3}'}]}
-- {challenge_key: do, case_key: large, payload: {a: 20, b: 22}, expectations: [{key: sum, kind: json, value: '{"path": "$.sum", "value": 42}'}]}`}.prompt(),
-		reference: `cases: {small: [{text: '{"sum": 3, "why": "adding"}'}], large: [{text: '{"sum": 42, "why": "adding"}'}]}`}
-	if r := object.report(t); len(r.Findings) > 0 {
-		t.Errorf("a schema that says not: got %+v", r.Findings)
+			`{"sum": 3, "why": "adding"}`, `{"sum": 42, "why": "adding"}`, `{"path": "$.sum", "value": 3}`, `{"path": "$.sum", "value": 42}`),
+		"the same choice in every case": answers(`
+- {key: form, type: json_schema, target: final_output, expected_from: 'literal:{"required": ["sum", "sure"], "additionalProperties": false, "properties": {"sum": {"type": "number"}, "sure": {"enum": ["yes", "no"]}}}'}
+- {key: sum, type: json_path_match, target: final_output, expected_from: case.expectations.e1}
+- {key: sure, type: json_path_match, target: final_output, expected_from: 'literal:{"path": "$.sure", "value": "yes"}'}`,
+			`{"sum": 3, "sure": "yes"}`, `{"sum": 42, "sure": "yes"}`, `{"path": "$.sum", "value": 3}`, `{"path": "$.sum", "value": 42}`),
+		"the steps of a normalization": answers(
+			`- {key: same, type: normalized_match, target: final_output, expected_from: case.expectations.e1, config: {pipeline: [trim, lowercase, collapse_whitespace, strip_punctuation]}}`,
+			"cold and short", "warm and tall", "cold and short", "warm and tall"),
+	} {
+		if r := e.report(t); len(r.Findings) > 0 || r.Mutants.Judged < 5 {
+			t.Errorf("%s: got %+v, %+v; want nothing", name, r.Findings, r.Mutants)
+		}
+	}
+	tree := exam{boxes: sandboxtest.Memory(), pack: parts{
+		spec: `post_execution_checks: [{key: out, type: file_capture, path: out.txt}, {key: dir, type: directory_listing, path: /workspace, recursive: true}]`,
+		validators: `
+- {key: right, type: file_content_match, target: "file:out", expected_from: case.expectations.word, config: {match_mode: exact}}
+- {key: tree, type: directory_structure, target: "file:dir", config: {required_files: [out.txt], required_directories: [src]}}`}.native(),
+		reference: strings.ReplaceAll(solvesWords, "[{tool_calls: [{name: write_file,", "[{tool_calls: [{name: write_file, arguments: {path: src/a/b.py, content: x}}, {name: write_file, arguments: {path: src/c.py, content: x}}, {name: write_file,")}
+	if r := tree.report(t); len(r.Findings) > 0 || r.Mutants.Judged < 8 {
+		t.Errorf("a directory with files in it: got %+v, %+v", r.Findings, r.Mutants)
 	}
 }
 
