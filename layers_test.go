@@ -18,7 +18,11 @@ const module = "github.com/agentclash/agentclash/"
 // that ends in /... stands for itself and everything below it.
 var layers = map[string][]string{
 	".":                                 {"cmd"},
-	"scoring":                           {},
+	"scoring":                           {"scoring/jsondoc", "scoring/mathexpr", "scoring/similarity", "scoring/textnorm"},
+	"scoring/jsondoc":                   {},
+	"scoring/mathexpr":                  {},
+	"scoring/similarity":                {},
+	"scoring/textnorm":                  {},
 	"scoring/compare":                   {"scoring"},
 	"pack/template":                     {},
 	"pack":                              {"scoring", "pack/template"},
@@ -58,11 +62,17 @@ var only = map[string][]string{
 
 // pure rooms may not reach the machine.
 var pure = map[string][]string{
-	"scoring":         {"os", "net", "net/http", "os/exec", "database/sql"},
-	"scoring/compare": {"os", "net", "net/http", "os/exec", "database/sql"},
-	"engine/event":    {"os", "net", "net/http", "os/exec", "database/sql"},
-	"cmd/view":        {"os", "net", "net/http", "os/exec", "database/sql"},
+	"scoring":            machine,
+	"scoring/compare":    machine,
+	"scoring/jsondoc":    machine,
+	"scoring/mathexpr":   machine,
+	"scoring/similarity": machine,
+	"scoring/textnorm":   machine,
+	"engine/event":       machine,
+	"cmd/view":           machine,
 }
+
+var machine = []string{"os", "net", "net/http", "os/exec", "database/sql"}
 
 // wiring is the one file of cmd where adapters may meet.
 const wiring = "cmd/wire.go"

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agentclash/agentclash/scoring/jsondoc"
 )
 
 // callsEvidence is the evidence of a tool_call_assertion: what was called and
@@ -72,7 +74,7 @@ func newAssertion(s settings) assertion {
 	selects := a.tool != ""
 	if s.has("arguments_contain") {
 		selects = true
-		a.fragment, _ = decodeJSON(strings.NewReader(string(s.raw("arguments_contain")))) // a config is JSON
+		a.fragment, _ = jsondoc.Decode(strings.NewReader(string(s.raw("arguments_contain")))) // a config is JSON
 	}
 	switch {
 	case s.has("must_call"):
@@ -93,8 +95,8 @@ func (a assertion) matches(c ToolCall) bool {
 	if a.fragment == nil {
 		return true
 	}
-	arguments, err := decodeJSON(strings.NewReader(c.Arguments))
-	return err == nil && includes(arguments, a.fragment)
+	arguments, err := jsondoc.Decode(strings.NewReader(c.Arguments))
+	return err == nil && jsondoc.Includes(arguments, a.fragment)
 }
 
 // counted says what is wrong with n matching calls.
@@ -166,45 +168,4 @@ func (a assertion) misordered() string {
 		how = "exactly"
 	}
 	return "the tools are not called " + how + ": " + clipTo(strings.Join(a.ordered, ", "), maxListed)
-}
-
-// includes says that a JSON value contains another: an object has its members,
-// a list an element of its own for each of its elements, whatever the order,
-// and anything else is equal.
-func includes(got, want any) bool {
-	switch want := want.(type) {
-	case map[string]any:
-		got, ok := got.(map[string]any)
-		if !ok {
-			return false
-		}
-		for key, item := range want {
-			if other, ok := got[key]; !ok || !includes(other, item) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		got, ok := got.([]any)
-		return ok && includesAll(got, want)
-	}
-	return equalJSON(got, want)
-}
-
-func includesAll(got, want []any) bool {
-	taken := make([]bool, len(got))
-	for _, item := range want {
-		at := -1
-		for i, other := range got {
-			if !taken[i] && includes(other, item) {
-				at = i
-				break
-			}
-		}
-		if at < 0 {
-			return false
-		}
-		taken[at] = true
-	}
-	return true
 }

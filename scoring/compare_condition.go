@@ -3,6 +3,8 @@ package scoring
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/agentclash/agentclash/scoring/jsondoc"
 )
 
 // conditionEvidence is the evidence of a postcondition.
@@ -88,10 +90,10 @@ func prepared(m matcher, expected string) comparison {
 
 // pathTest compares the value at a path the way json_path_match does.
 func pathTest(s settings) comparison {
-	path, err := parsePath(s.text("json_path"))
+	path, err := jsondoc.ParsePath(s.text("json_path"))
 	var value any
 	if err == nil {
-		value, err = parseJSON(string(s.raw("value")))
+		value, err = jsondoc.Parse(string(s.raw("value")))
 	}
 	if err != nil {
 		return func(string) finding { return authors(senseless(err.Error())) }
@@ -102,7 +104,7 @@ func pathTest(s settings) comparison {
 
 // equalTest: a text is compared byte for byte, any other value as JSON.
 func equalTest(raw json.RawMessage) comparison {
-	value, err := parseJSON(string(raw))
+	value, err := jsondoc.Parse(string(raw))
 	if err != nil {
 		return func(string) finding { return authors(senseless(err.Error())) }
 	}
@@ -110,10 +112,10 @@ func equalTest(raw json.RawMessage) comparison {
 		return func(actual string) finding { return judged(actual == want, "the content is not the expected text") }
 	}
 	return func(actual string) finding {
-		got, err := parseJSON(actual)
+		got, err := jsondoc.Parse(actual)
 		if err != nil {
 			return senseless(fmt.Sprintf("the content is not one JSON document: %v", err))
 		}
-		return judged(equalJSON(got, value), "the content is another JSON document")
+		return judged(jsondoc.Equal(got, value), "the content is another JSON document")
 	}
 }

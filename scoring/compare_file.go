@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/agentclash/agentclash/scoring/jsondoc"
 )
 
 // The modes of file_content_match.
@@ -60,16 +62,16 @@ func compareContent(mode, actual, expected string) finding {
 
 // jsonEqual compares two JSON documents; all numbers compare by value.
 func jsonEqual(expected string) (comparison, error) {
-	want, err := parseJSON(expected)
+	want, err := jsondoc.Parse(expected)
 	if err != nil {
 		return nil, fmt.Errorf("the expected text is not one JSON document: %w", err)
 	}
 	return func(actual string) finding {
-		got, err := parseJSON(actual)
+		got, err := jsondoc.Parse(actual)
 		if err != nil {
 			return senseless(fmt.Sprintf("the content is not one JSON document: %v", err))
 		}
-		return judged(deepEqual(got, want, sameFloat), "the content is another JSON document")
+		return judged(jsondoc.EqualByValue(got, want), "the content is another JSON document")
 	}, nil
 }
 

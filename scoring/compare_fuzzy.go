@@ -3,6 +3,8 @@ package scoring
 import (
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/agentclash/agentclash/scoring/similarity"
 )
 
 // maxRunes is how much fuzzy_match compares on each side.
@@ -35,7 +37,7 @@ func fuzzyMatch(s settings) matcher {
 			e := usual
 			e.Sum, e.Similarity = len(got)+len(want), 1
 			if e.Sum > 0 {
-				e.Distance = editDistance(got, want)
+				e.Distance = similarity.Edits(got, want)
 				e.Similarity = float64(e.Sum-e.Distance) / float64(e.Sum)
 			}
 			return rated(e.Similarity, e.Threshold).with(e)

@@ -3,6 +3,8 @@ package scoring
 import (
 	"math"
 	"strings"
+
+	"github.com/agentclash/agentclash/scoring/mathexpr"
 )
 
 // mathEvidence is the evidence of a math_equivalence: the canonical forms, and
@@ -54,21 +56,29 @@ func mathEquivalence(s settings) matcher {
 }
 
 // read is the expression in a text. In numeric mode it has to come to a number.
-func (r mathRule) read(text string) (term, error) {
-	plain, err := plainMath(answerOf(text, r.delimiter))
-	if err != nil {
-		return term{}, err
-	}
-	t, err := parseMath(plain)
+func (r mathRule) read(text string) (mathexpr.Expr, error) {
+	e, err := mathexpr.Parse(answerOf(text, r.delimiter))
 	if err == nil && r.numeric {
-		_, err = t.number()
+		_, err = e.Number()
 	}
-	return t, err
+	return e, err
 }
 
-func (r mathRule) compare(got, want term) finding {
-	e := mathEvidence{Kind: MathEquivalence, Actual: clip(got.key), Expected: clip(want.key)}
-	if !r.numeric && got.key == want.key {
+// answerOf is what follows the last delimiter in a text, or the whole of it;
+// without a delimiter the text itself.
+func answerOf(text, delimiter string) string {
+	if delimiter == "" {
+		return text
+	}
+	if i := strings.LastIndex(text, delimiter); i >= 0 {
+		return text[i+len(delimiter):]
+	}
+	return text
+}
+
+func (r mathRule) compare(got, want mathexpr.Expr) finding {
+	e := mathEvidence{Kind: MathEquivalence, Actual: clip(got.Key()), Expected: clip(want.Key())}
+	if !r.numeric && got.Key() == want.Key() {
 		e.Mode = mathSymbolic
 		return judged(true, "").with(e)
 	}
@@ -76,8 +86,8 @@ func (r mathRule) compare(got, want term) finding {
 	if !r.numeric && !r.fallback {
 		return judged(false, reason).with(e)
 	}
-	x, err := got.number()
-	y, wrong := want.number()
+	x, err := got.Number()
+	y, wrong := want.Number()
 	if err != nil || wrong != nil {
 		return judged(false, reason).with(e)
 	}

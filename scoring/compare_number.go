@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/agentclash/agentclash/scoring/textnorm"
 )
 
 func numericConfig() []ConfigKey {
@@ -86,7 +88,7 @@ var firstNumber = regexp.MustCompile(`[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d
 
 // numberNoise drops what may surround a number or stand inside it.
 func numberNoise() *strings.Replacer {
-	return dropping(append(currencies(), ",", "%")...)
+	return textnorm.Dropping(append(textnorm.Currencies(), ",", "%")...)
 }
 
 func (r numberRule) read(text string) (float64, error) {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/agentclash/agentclash/scoring/jsondoc"
 )
 
 // Bounds of json_schema.
@@ -76,11 +78,11 @@ func (s *boundedSchema) places(doc any, steps int) error {
 }
 
 func validate(schema *boundedSchema, actual string) finding {
-	doc, err := parseJSON(actual)
+	doc, err := jsondoc.Parse(actual)
 	if err != nil {
 		return senseless(fmt.Sprintf("the text is not one JSON document: %v", err))
 	}
-	depth, _ := nesting(doc)
+	depth, _ := jsondoc.Nesting(doc)
 	if depth > maxNested {
 		return senseless(fmt.Sprintf("the JSON has more than %d lists and objects inside one another", maxNested))
 	}
@@ -135,11 +137,11 @@ func compileSchema(text string) (*boundedSchema, error) {
 	if len(text) > maxSchema {
 		return nil, fmt.Errorf("the schema has %d bytes; at most %d are read", len(text), maxSchema)
 	}
-	doc, err := parseJSON(text)
+	doc, err := jsondoc.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("the schema is not one JSON document: %w", err)
 	}
-	if depth, parts := nesting(doc); depth > maxNested || parts > maxSchemaParts {
+	if depth, parts := jsondoc.Nesting(doc); depth > maxNested || parts > maxSchemaParts {
 		return nil, fmt.Errorf("the schema is too large: it has %d parts, nested %d deep; at most %d and %d are read", parts, depth, maxSchemaParts, maxNested)
 	}
 	s := &boundedSchema{}

@@ -1,12 +1,11 @@
 package scoring
 
+import "github.com/agentclash/agentclash/scoring/textnorm"
+
 func normalizedConfig() []ConfigKey {
-	var steps []string
-	for _, step := range textSteps() {
-		steps = append(steps, step.name)
-	}
+	steps := textnorm.Steps()
 	return []ConfigKey{
-		{Name: "pipeline", Type: KeyStrings, Enum: steps, Default: usualSteps(),
+		{Name: "pipeline", Type: KeyStrings, Enum: steps, Default: textnorm.Usual(),
 			Doc: "the steps that both texts go through, in this order"},
 		{Name: "normalizations", Type: KeyStrings, Enum: steps, Doc: "another name for pipeline"},
 	}

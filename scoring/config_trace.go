@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/agentclash/agentclash/scoring/jsondoc"
 )
 
 // nothingAsserted is said of a tool_call_assertion that asserts nothing.
@@ -109,7 +111,7 @@ func checkCondition(s settings, p *problems, field string) {
 	case condition == condPath && !s.has("json_path"):
 		p.add(field+".json_path", "is required with %s", condPath)
 	case condition == condPath:
-		if _, err := parsePath(s.text("json_path")); err != nil {
+		if _, err := jsondoc.ParsePath(s.text("json_path")); err != nil {
 			p.add(field+".json_path", "%v", err)
 		}
 	}

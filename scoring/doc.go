@@ -19,6 +19,13 @@
 // (dimension.go), signals (signal.go) and judge modes. A row without a function
 // is checked and cannot be scored; giving it one is all that it takes.
 //
+// What is an algorithm on plain values has a room of its own below, which knows
+// of no spec, evidence or result: mathexpr, similarity, textnorm and jsondoc.
+//
+// Nothing here needs the rest of the program: another one can import this
+// package, fill in a [Spec] (it has the JSON of a pack's evaluation_spec) and
+// the [Evidence] of a trial, and read the verdict, as in the example.
+//
 // Texts in specs, cases and evidence are hostile: sizes are bounded, nothing
 // panics, and what is kept in a result is cut to a few KiB.
 package scoring

@@ -4,9 +4,7 @@ package scoring
 var (
 	LowerIsBetter  = lowerIsBetter
 	HigherIsBetter = higherIsBetter
-	ParsePath      = parsePath
 	ParseReference = parseReference
-	Pipeline       = pipeline
 	Rotated        = rotated
 	Shuffled       = shuffled
 )

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agentclash/agentclash/scoring/jsondoc"
 )
 
 // Bounds of a judge's reply.
@@ -90,7 +92,7 @@ func replyObject(text string) (map[string]any, error) {
 		return nil, fmt.Errorf("the reply has %d bytes; at most %d are read", len(text), maxJudgeReply)
 	}
 	text = unfenced(strings.TrimSpace(strings.TrimPrefix(text, "\ufeff")))
-	if v, err := parseJSON(text); err == nil {
+	if v, err := jsondoc.Parse(text); err == nil {
 		if object, ok := v.(map[string]any); ok {
 			return object, nil
 		}
@@ -100,7 +102,7 @@ func replyObject(text string) (map[string]any, error) {
 	if start < 0 || end < start {
 		return nil, errors.New("the reply holds no JSON object")
 	}
-	v, err := parseJSON(text[start : end+1])
+	v, err := jsondoc.Parse(text[start : end+1])
 	if err != nil {
 		return nil, errors.New("the reply is not one JSON object: " + clipTo(err.Error(), maxReason))
 	}

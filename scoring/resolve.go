@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/agentclash/agentclash/scoring/jsondoc"
 )
 
 // cause is whose doing it is that a result is missing.
@@ -88,7 +90,7 @@ func (t *trial) literal(r reference) resolved { return found(r.key) }
 
 func (t *trial) decodedPayload() payload {
 	if t.payload == nil {
-		v, err := decodeJSON(bytes.NewReader(t.ev.Case.Payload))
+		v, err := jsondoc.Decode(bytes.NewReader(t.ev.Case.Payload))
 		t.payload = &payload{v, err}
 	}
 	return *t.payload
@@ -160,7 +162,7 @@ func fromValue(raw json.RawMessage, e entry) resolved {
 			return found(s)
 		}
 	}
-	v, err := decodeJSON(bytes.NewReader(raw))
+	v, err := jsondoc.Decode(bytes.NewReader(raw))
 	if err != nil {
 		return unreadable("the value of %s is not JSON: %v", e, err)
 	}

@@ -139,27 +139,3 @@ type gaugedPattern struct {
 func (p gaugedPattern) MatchString(s string) bool {
 	return p.gauge.spend(1+p.steps(s)/16) && p.pattern.MatchString(s)
 }
-
-// nesting is how deep lists and objects stand inside one another, and how many
-// objects, true and false there are.
-func nesting(v any) (depth, parts int) {
-	inner := func(item any) {
-		d, n := nesting(item)
-		depth, parts = max(depth, d), parts+n
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		for _, item := range v {
-			inner(item)
-		}
-		return depth + 1, parts + 1
-	case []any:
-		for _, item := range v {
-			inner(item)
-		}
-		return depth + 1, parts
-	case bool:
-		return 0, 1
-	}
-	return 0, 0
-}

@@ -5,11 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/agnivade/levenshtein"
 
 	"github.com/agentclash/agentclash/scoring"
 )
@@ -135,97 +132,6 @@ func list(t *testing.T, texts ...string) string {
 	return string(raw)
 }
 
-// The distance that is worked out 64 cells at a time is the one that is worked
-// out cell by cell: short and long texts, alike and not.
-func TestEditDistance(t *testing.T) {
-	t.Parallel()
-	j, r := judgeOf(t, scoring.FuzzyMatch, ""), rand.New(rand.NewPCG(1, 2))
-	for i := range 800 {
-		a, b := letters(r, r.IntN(700), 1+i%5), letters(r, r.IntN(700), 1+i%5)
-		switch i % 4 {
-		case 0:
-			b = edited(r, a, r.IntN(90))
-		case 1: // the beginning moves to the end, so that the way is far from the diagonal
-			k := r.IntN(len(a) + 1)
-			b = slices.Concat(a[k:], b[:min(len(b), r.IntN(150))], a[:k])
-		case 2:
-			k := r.IntN(len(a) + 1)
-			b = slices.Concat(a[min(k, 40):], letters(r, r.IntN(300), 3))
-		}
-		want := levenshtein.ComputeDistance(string(a), string(b))
-		if got := detail(t, j.of(string(a), string(b)))["distance"]; got != float64(want) {
-			t.Fatalf("%q and %q: got %v, want %d", string(a), string(b), got, want)
-		}
-	}
-}
-
-// So is the length of the longest common subsequence.
-func TestCommonSubsequence(t *testing.T) {
-	t.Parallel()
-	j, r := judgeOf(t, scoring.ROUGEScore, ""), rand.New(rand.NewPCG(3, 4))
-	for i := range 300 {
-		a, b := letters(r, 1+r.IntN(300), 2+i%9), letters(r, 1+r.IntN(300), 2+i%9)
-		want := float64(commonByCells(a, b)) / float64(len(a))
-		if got := detail(t, j.of(spaced(a), spaced(b)))["precision"]; got != want {
-			t.Fatalf("%q and %q: got %v, want %v", string(a), string(b), got, want)
-		}
-	}
-}
-
-func commonByCells(a, b []rune) int {
-	row := make([]int, len(b)+1)
-	for _, x := range a {
-		diagonal := 0
-		for j, y := range b {
-			above := row[j+1]
-			row[j+1] = max(above, row[j])
-			if x == y {
-				row[j+1] = diagonal + 1
-			}
-			diagonal = above
-		}
-	}
-	return row[len(b)]
-}
-
-func letters(r *rand.Rand, n, kinds int) []rune {
-	out := make([]rune, n)
-	for i := range out {
-		out[i] = 'a' + rune(r.IntN(kinds))
-	}
-	return out
-}
-
-// edited is a text after some random edits.
-func edited(r *rand.Rand, text []rune, edits int) []rune {
-	out := append([]rune{}, text...)
-	for range edits {
-		i := r.IntN(len(out) + 1)
-		switch r.IntN(3) {
-		case 0:
-			out = append(out[:i], append([]rune{'ü'}, out[i:]...)...)
-		case 1:
-			out = append(out[:min(i, len(out))], out[min(i+1, len(out)):]...)
-		default:
-			if i < len(out) {
-				out[i] = 'z'
-			}
-		}
-	}
-	return out
-}
-
-func spaced(text []rune) string { return strings.Join(strings.Split(string(text), ""), " ") }
-
-func detail(t *testing.T, r scoring.ValidatorResult) map[string]any {
-	t.Helper()
-	var out map[string]any
-	if err := json.Unmarshal(r.Evidence, &out); err != nil {
-		t.Fatalf("%s: %v: %s", r.Type, err, r.Reason)
-	}
-	return out
-}
-
 // What is too long is an error that says so, of whoever wrote it.
 func TestTextBounds(t *testing.T) {
 	t.Parallel()
@@ -264,24 +170,6 @@ func TestTextBounds(t *testing.T) {
 		got := judgeOf(t, c.typ, c.config).of(c.actual, c.expected)
 		if got.OutcomeClass != c.want || !strings.Contains(got.Reason, c.reason) {
 			t.Errorf("%s %s: got %s (%s), want %s (%s)", c.typ, c.config, got.OutcomeClass, got.Reason, c.want, c.reason)
-		}
-	}
-}
-
-// Each step but one changes nothing the second time. Taking currency codes out
-// of a text can bring others together, which the format leaves there.
-func TestStepsAreIdempotent(t *testing.T) {
-	t.Parallel()
-	text := texts(rand.New(rand.NewPCG(5, 6)))
-	for _, key := range validatorType(t, scoring.NormalizedMatch).Config {
-		for _, step := range key.Enum {
-			once := scoring.Pipeline([]string{step})
-			for range 300 {
-				s := text() + "\r\n" + text()
-				if got := once(once(s)); got != once(s) && step != "strip_currency" {
-					t.Errorf("%s of %q: once %q, twice %q", step, s, once(s), got)
-				}
-			}
 		}
 	}
 }

@@ -3,19 +3,16 @@ package scoring
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
-	"strconv"
-	"strings"
 	"unicode/utf8"
+
+	"github.com/agentclash/agentclash/scoring/jsondoc"
 )
 
 // Bounds on texts. What is longer is refused where it would be parsed, and cut
 // where it would be stored.
 const (
-	maxJSON    = 2 << 20 // a JSON document that is parsed
 	maxPattern = 64 << 10
 	maxStored  = 4 << 10 // a value kept in a result
 	maxReason  = 1 << 10
@@ -35,94 +32,6 @@ func clipTo(s string, limit int) string {
 		cut--
 	}
 	return fmt.Sprintf("%s… [%d bytes more]", s[:cut], len(s)-cut)
-}
-
-// parseJSON reads one JSON document and nothing else. Numbers keep their text;
-// those outside the range of a float64 are refused, since comparing them
-// exactly could take for ever.
-func parseJSON(text string) (any, error) {
-	if len(text) > maxJSON {
-		return nil, fmt.Errorf("%d bytes of JSON; at most %d are read", len(text), maxJSON)
-	}
-	v, err := decodeJSON(strings.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	return v, checkNumbers(v)
-}
-
-func decodeJSON(r io.Reader) (any, error) {
-	dec := json.NewDecoder(r)
-	dec.UseNumber()
-	var v any
-	switch err := dec.Decode(&v); {
-	case errors.Is(err, io.EOF):
-		return nil, errors.New("no JSON: the text is empty")
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, errors.New("the JSON ends too early")
-	case err != nil:
-		return nil, err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the JSON value")
-	}
-	return v, nil
-}
-
-// Bounds on a JSON number.
-const (
-	maxExponent = 400
-	maxDigits   = 1000
-)
-
-func checkNumbers(v any) error {
-	switch v := v.(type) {
-	case json.Number:
-		return checkNumber(v.String())
-	case map[string]any:
-		for _, item := range v {
-			if err := checkNumbers(item); err != nil {
-				return err
-			}
-		}
-	case []any:
-		for _, item := range v {
-			if err := checkNumbers(item); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func checkNumber(s string) error {
-	if len(s) <= maxDigits {
-		exponent := 0
-		if i := strings.IndexAny(s, "eE"); i >= 0 {
-			exponent, _ = strconv.Atoi(s[i+1:]) // out of range saturates
-		}
-		if _, err := strconv.ParseFloat(s, 64); err == nil && exponent > -maxExponent {
-			return nil
-		}
-	}
-	return fmt.Errorf("the number %s is out of range", clipTo(s, 40))
-}
-
-// plainNumber writes a JSON number as plain decimal digits: 42.50 is 42.5 and
-// 1e6 is 1000000. One that no float64 holds stays as it is written.
-func plainNumber(n json.Number) string {
-	s := n.String()
-	if strings.ContainsAny(s, "eE") {
-		f, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			return s
-		}
-		return strconv.FormatFloat(f, 'f', -1, 64)
-	}
-	if strings.Contains(s, ".") {
-		s = strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
-	}
-	return s
 }
 
 // loose finds the text inside a value that wraps one: a string is itself, an
@@ -174,39 +83,9 @@ func stringify(v any) string {
 		return s
 	}
 	if n, ok := v.(json.Number); ok {
-		return plainNumber(n)
+		return jsondoc.PlainNumber(n)
 	}
-	return compact(v)
-}
-
-// compact writes a value as JSON without spaces, object keys sorted and
-// numbers in plain digits.
-func compact(v any) string {
-	b, err := json.Marshal(plain(v))
-	if err != nil {
-		return "" // v came out of a JSON decoder
-	}
-	return string(b)
-}
-
-func plain(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		return json.Number(plainNumber(v))
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, item := range v {
-			out[k] = plain(item)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = plain(item)
-		}
-		return out
-	}
-	return v
+	return jsondoc.Compact(v)
 }
 
 // isNull says that a raw JSON value is absent or null.

@@ -55,26 +55,6 @@ func FuzzNumber(f *testing.F) {
 	})
 }
 
-func FuzzPipeline(f *testing.F) {
-	f.Add("The  Cat, $5 USD\r\n", uint16(0xffff))
-	f.Add("ﬁ\u0301ß\u00a0\xff", uint16(0x41))
-	f.Fuzz(func(t *testing.T, text string, mask uint16) {
-		var steps []string
-		for i, step := range validatorType(t, scoring.NormalizedMatch).Config[0].Enum {
-			if mask>>i&1 == 1 {
-				steps = append(steps, step)
-			}
-		}
-		once := scoring.Pipeline(steps)(text)
-		if len(once) > 20*len(text)+20 {
-			t.Errorf("%v of %q has %d bytes", steps, text, len(once))
-		}
-		if same := judged(t, scoring.NormalizedMatch, `{"pipeline":`+list(t, steps...)+`}`, text, text); utf8.ValidString(text) && same.Verdict != scoring.VerdictPass {
-			t.Errorf("%q is not itself after %v", text, steps)
-		}
-	})
-}
-
 func FuzzSimilar(f *testing.F) {
 	f.Add("the cat", `["the cat","a dog"]`)
 	f.Add("", "[]")

@@ -1,4 +1,4 @@
-package scoring
+package similarity
 
 import "math/bits"
 
@@ -24,10 +24,11 @@ func trimmed[T comparable](a, b []T) (restA, restB []T) {
 // ask for.
 const firstBand = wordBits
 
-// editDistance is the Levenshtein distance of two texts: the least number of
-// runes to insert, delete or replace. Few edits are found near the diagonal of
-// the table, so a narrow band is tried before wider ones and the whole.
-func editDistance(a, b []rune) int {
+// Edits is the Levenshtein distance of two texts: the least number of runes to
+// insert, delete or replace. The time is len(a)*len(b)/64 at worst, times a
+// small constant; few edits are found near the diagonal of the table, so a
+// narrow band is tried before wider ones and the whole.
+func Edits(a, b []rune) int {
 	a, b = trimmed(a, b)
 	if len(a) > len(b) {
 		a, b = b, a

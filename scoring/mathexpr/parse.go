@@ -1,4 +1,4 @@
-package scoring
+package mathexpr
 
 import (
 	"errors"
@@ -12,11 +12,21 @@ import (
 
 // Bounds on a number in an expression.
 const (
-	maxMathDigits   = 1000
-	maxMathExponent = 1000
+	maxDigits   = 1000
+	maxExponent = 1000
 )
 
-// parseMath reads an expression into its canonical form:
+// Parse reads an expression, plain or in LaTeX, into its canonical form. The
+// error says what in the text is wrong, or beyond which bound it is.
+func Parse(text string) (Expr, error) {
+	text, err := plain(text)
+	if err != nil {
+		return Expr{}, err
+	}
+	return parse(text)
+}
+
+// parse reads an expression without LaTeX into its canonical form:
 //
 //	sum     = product { ("+" | "-") product }
 //	product = power { ("*" | "/") power }
@@ -25,28 +35,28 @@ const (
 //	primary = number | name | "sqrt" "(" sum ")" | "(" sum ")"
 //
 // A sign binds tighter than a power, and nothing is multiplied without a sign.
-func parseMath(text string) (term, error) {
-	p := mathParser{rest: text}
+func parse(text string) (Expr, error) {
+	p := parser{rest: text}
 	t, err := p.sum()
 	if err != nil {
-		return term{}, err
+		return Expr{}, err
 	}
 	if p.space(); p.rest != "" {
-		return term{}, fmt.Errorf("something follows the expression at %s", quoted(p.rest))
+		return Expr{}, fmt.Errorf("something follows the expression at %.100q", p.rest)
 	}
 	return t, nil
 }
 
-// mathParser reads an expression from its rest.
-type mathParser struct {
+// parser reads an expression from its rest.
+type parser struct {
 	rest  string
 	depth int
 }
 
-func (p *mathParser) space() { p.rest = strings.TrimLeftFunc(p.rest, unicode.IsSpace) }
+func (p *parser) space() { p.rest = strings.TrimLeftFunc(p.rest, unicode.IsSpace) }
 
 // sign takes one of the signs, if one of them is next.
-func (p *mathParser) sign(signs string) (sign byte, ok bool) {
+func (p *parser) sign(signs string) (sign byte, ok bool) {
 	if p.space(); p.rest == "" || strings.IndexByte(signs, p.rest[0]) < 0 {
 		return 0, false
 	}
@@ -54,13 +64,13 @@ func (p *mathParser) sign(signs string) (sign byte, ok bool) {
 	return sign, true
 }
 
-func (p *mathParser) sum() (term, error) {
+func (p *parser) sum() (Expr, error) {
 	if p.depth++; p.depth > maxDepth {
-		return term{}, errDeep
+		return Expr{}, errDeep
 	}
 	defer func() { p.depth-- }()
 	t, err := p.product()
-	terms := []term{t}
+	terms := []Expr{t}
 	for err == nil {
 		sign, ok := p.sign("+-")
 		if !ok {
@@ -71,12 +81,12 @@ func (p *mathParser) sum() (term, error) {
 		}
 		terms = append(terms, t)
 	}
-	return term{}, err
+	return Expr{}, err
 }
 
-func (p *mathParser) product() (term, error) {
+func (p *parser) product() (Expr, error) {
 	t, err := p.power()
-	factors := []term{t}
+	factors := []Expr{t}
 	for err == nil {
 		sign, ok := p.sign("*/")
 		if !ok {
@@ -87,29 +97,29 @@ func (p *mathParser) product() (term, error) {
 		}
 		factors = append(factors, t)
 	}
-	return term{}, err
+	return Expr{}, err
 }
 
-func (p *mathParser) power() (term, error) {
+func (p *parser) power() (Expr, error) {
 	if p.depth++; p.depth > maxDepth {
-		return term{}, errDeep
+		return Expr{}, errDeep
 	}
 	defer func() { p.depth-- }()
 	base, err := p.unary()
 	if err != nil {
-		return term{}, err
+		return Expr{}, err
 	}
 	if _, ok := p.sign("^"); !ok {
 		return base, nil
 	}
 	exponent, err := p.power()
 	if err != nil {
-		return term{}, err
+		return Expr{}, err
 	}
 	return power(base, exponent)
 }
 
-func (p *mathParser) unary() (term, error) {
+func (p *parser) unary() (Expr, error) {
 	minus := false
 	for {
 		sign, ok := p.sign("+-")
@@ -125,34 +135,34 @@ func (p *mathParser) unary() (term, error) {
 	return t, err
 }
 
-func (p *mathParser) primary() (term, error) {
+func (p *parser) primary() (Expr, error) {
 	if _, ok := p.sign("("); ok {
 		return p.bracket()
 	}
 	first, _ := utf8.DecodeRuneInString(p.rest)
 	switch {
 	case p.rest == "":
-		return term{}, errors.New("the expression ends where a number, a name or a bracket should be")
+		return Expr{}, errors.New("the expression ends where a number, a name or a bracket should be")
 	case isDigit(first) || first == '.':
 		return p.number()
 	case unicode.IsLetter(first) || first == '_':
 		return p.name()
 	}
-	return term{}, fmt.Errorf("expected a number, a name or a bracket at %s", quoted(p.rest))
+	return Expr{}, fmt.Errorf("expected a number, a name or a bracket at %.100q", p.rest)
 }
 
-func (p *mathParser) bracket() (term, error) {
+func (p *parser) bracket() (Expr, error) {
 	t, err := p.sum()
 	if err != nil {
-		return term{}, err
+		return Expr{}, err
 	}
 	if _, ok := p.sign(")"); !ok {
-		return term{}, errors.New("a bracket is never closed")
+		return Expr{}, errors.New("a bracket is never closed")
 	}
 	return t, nil
 }
 
-func (p *mathParser) name() (term, error) {
+func (p *parser) name() (Expr, error) {
 	end := strings.IndexFunc(p.rest, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	if end < 0 {
 		end = len(p.rest)
@@ -164,41 +174,41 @@ func (p *mathParser) name() (term, error) {
 	case name == "sqrt" && call:
 		t, err := p.bracket()
 		if err != nil {
-			return term{}, err
+			return Expr{}, err
 		}
 		return power(t, numeral(big.NewRat(1, 2)))
 	case name == "sqrt":
-		return term{}, errors.New("sqrt needs a bracket after it")
+		return Expr{}, errors.New("sqrt needs a bracket after it")
 	case call:
-		return term{}, fmt.Errorf("there is no function %s here, sqrt alone; a product is written with *", quoted(name))
+		return Expr{}, fmt.Errorf("there is no function %.100q here, sqrt alone; a product is written with *", name)
 	}
 	return symbol(name), nil
 }
 
 // number reads digits with one dot, an exponent and a percent sign: an exact
 // number.
-func (p *mathParser) number() (term, error) {
+func (p *parser) number() (Expr, error) {
 	whole := digitsAt(p.rest)
 	end := whole
 	if strings.HasPrefix(p.rest[end:], ".") {
 		end++
 		end += digitsAt(p.rest[end:])
 	}
-	if end > maxMathDigits {
-		return term{}, fmt.Errorf("a number has more than %d digits", maxMathDigits)
+	if end > maxDigits {
+		return Expr{}, fmt.Errorf("a number has more than %d digits", maxDigits)
 	}
 	if end == 1 && whole == 0 {
-		return term{}, errors.New("a dot is no number")
+		return Expr{}, errors.New("a dot is no number")
 	}
 	text := p.rest[:end]
 	p.rest = p.rest[end:]
 	exponent, err := p.exponent()
 	if err != nil {
-		return term{}, err
+		return Expr{}, err
 	}
 	v, ok := new(big.Rat).SetString(text + exponent)
 	if !ok {
-		return term{}, fmt.Errorf("%s is no number", quoted(text))
+		return Expr{}, fmt.Errorf("%.100q is no number", text)
 	}
 	if rest, percent := strings.CutPrefix(p.rest, "%"); percent {
 		p.rest = rest
@@ -208,7 +218,7 @@ func (p *mathParser) number() (term, error) {
 }
 
 // exponent reads the exponent of a number, if there is one.
-func (p *mathParser) exponent() (string, error) {
+func (p *parser) exponent() (string, error) {
 	if p.rest == "" || p.rest[0] != 'e' && p.rest[0] != 'E' {
 		return "", nil
 	}
@@ -220,8 +230,8 @@ func (p *mathParser) exponent() (string, error) {
 	if end == at {
 		return "", nil // a name follows the number, which is refused there
 	}
-	if n, err := strconv.Atoi(p.rest[at:end]); err != nil || n > maxMathExponent {
-		return "", fmt.Errorf("the exponent in %s is greater than %d", quoted(p.rest[:end]), maxMathExponent)
+	if n, err := strconv.Atoi(p.rest[at:end]); err != nil || n > maxExponent {
+		return "", fmt.Errorf("the exponent in %.100q is greater than %d", p.rest[:end], maxExponent)
 	}
 	exponent := p.rest[:end]
 	p.rest = p.rest[end:]

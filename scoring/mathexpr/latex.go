@@ -1,4 +1,4 @@
-package scoring
+package mathexpr
 
 import (
 	"errors"
@@ -9,33 +9,21 @@ import (
 
 // Bounds on an expression.
 const (
-	maxMath  = 4 << 10
+	maxText  = 4 << 10
 	maxDepth = 200 // brackets, fractions and powers inside one another
 )
 
-// answerOf is what follows the last delimiter in a text, or the whole of it;
-// without a delimiter the text itself.
-func answerOf(text, delimiter string) string {
-	if delimiter == "" {
-		return text
-	}
-	if i := strings.LastIndex(text, delimiter); i >= 0 {
-		return text[i+len(delimiter):]
-	}
-	return text
-}
-
-var mathSigns = strings.NewReplacer("\r\n", " ", "\n", " ", `\,`, "", ",", "",
+var signs = strings.NewReplacer("\r\n", " ", "\n", " ", `\,`, "", ",", "",
 	"−", "-", "–", "-", "×", "*", "·", "*", "÷", "/",
 	`\left`, "", `\right`, "", `\cdot`, "*", `\times`, "*", `\!`, "", `\;`, "", `\:`, "")
 
-// plainMath writes an expression without LaTeX: \frac{1}{2} is ((1)/(2)).
-func plainMath(text string) (string, error) {
+// plain writes an expression without LaTeX: \frac{1}{2} is ((1)/(2)).
+func plain(text string) (string, error) {
 	text = undollared(strings.TrimSpace(text))
-	if len(text) > maxMath {
-		return "", fmt.Errorf("the expression has %d bytes; at most %d are read", len(text), maxMath)
+	if len(text) > maxText {
+		return "", fmt.Errorf("the expression has %d bytes; at most %d are read", len(text), maxText)
 	}
-	text, err := commands(strings.TrimSpace(mathSigns.Replace(text)), 0)
+	text, err := commands(strings.TrimSpace(signs.Replace(text)), 0)
 	if err == nil {
 		text, err = roots(text, 0)
 	}

@@ -1,4 +1,4 @@
-package scoring
+package mathexpr
 
 import (
 	"errors"
@@ -16,24 +16,25 @@ const (
 	maxKey      = 64 << 10 // an expression written out
 )
 
-// term is an expression in its canonical form. Two terms are the same when
-// their keys are: sums and products are flat, their numbers added up exactly,
+// Expr is an expression in its canonical form. Two expressions are the same
+// when their keys are: sums and products are flat, their numbers added up exactly,
 // and their parts sorted. Nothing is multiplied out or collected.
-type term struct {
-	kind  termKind
+type Expr struct {
+	kind  exprKind
 	value *big.Rat // of a number
-	parts []term   // of a sum, a product or a power: base and exponent
+	parts []Expr   // of a sum, a product or a power: base and exponent
 	key   string
 }
 
-type termKind string
+// exprKind is the first word of a key.
+type exprKind string
 
 const (
-	isNumber  termKind = "num"
-	isSymbol  termKind = "sym"
-	isSum     termKind = "add"
-	isProduct termKind = "mul"
-	isPower   termKind = "pow"
+	isNumber  exprKind = "num"
+	isSymbol  exprKind = "sym"
+	isSum     exprKind = "add"
+	isProduct exprKind = "mul"
+	isPower   exprKind = "pow"
 )
 
 var (
@@ -42,14 +43,14 @@ var (
 	errSymbol = errors.New("the expression has names in it and no number for them")
 )
 
-func numeral(v *big.Rat) term {
-	return term{kind: isNumber, value: v, key: string(isNumber) + ":" + v.RatString()}
+func numeral(v *big.Rat) Expr {
+	return Expr{kind: isNumber, value: v, key: string(isNumber) + ":" + v.RatString()}
 }
 
-func symbol(name string) term { return term{kind: isSymbol, key: string(isSymbol) + ":" + name} }
+func symbol(name string) Expr { return Expr{kind: isSymbol, key: string(isSymbol) + ":" + name} }
 
 // compound is a sum, product or power of its parts.
-func compound(kind termKind, parts ...term) (term, error) {
+func compound(kind exprKind, parts ...Expr) (Expr, error) {
 	size := 0
 	keys := make([]string, len(parts))
 	for i, p := range parts {
@@ -57,15 +58,15 @@ func compound(kind termKind, parts ...term) (term, error) {
 		size += len(p.key) + 1
 	}
 	if size > maxKey {
-		return term{}, errLarge
+		return Expr{}, errLarge
 	}
-	return term{kind: kind, parts: parts, key: string(kind) + "(" + strings.Join(keys, ",") + ")"}, nil
+	return Expr{kind: kind, parts: parts, key: string(kind) + "(" + strings.Join(keys, ",") + ")"}, nil
 }
 
-func add(terms []term) (term, error) {
+func add(terms []Expr) (Expr, error) {
 	total, rest, err := gather(isSum, terms, new(big.Rat), (*big.Rat).Add)
 	if err != nil {
-		return term{}, err
+		return Expr{}, err
 	}
 	if total.Sign() != 0 || len(rest) == 0 {
 		rest = append(rest, numeral(total))
@@ -73,10 +74,10 @@ func add(terms []term) (term, error) {
 	return sorted(isSum, rest)
 }
 
-func multiply(factors []term) (term, error) {
+func multiply(factors []Expr) (Expr, error) {
 	total, rest, err := gather(isProduct, factors, big.NewRat(1, 1), (*big.Rat).Mul)
 	if err != nil {
-		return term{}, err
+		return Expr{}, err
 	}
 	if total.Sign() == 0 {
 		return numeral(total), nil
@@ -89,10 +90,10 @@ func multiply(factors []term) (term, error) {
 
 // gather folds the numbers among parts, and among the parts of those that are
 // of the same kind, into one; rest is everything else.
-func gather(kind termKind, parts []term, total *big.Rat, fold func(z, x, y *big.Rat) *big.Rat) (*big.Rat, []term, error) {
-	var rest []term
+func gather(kind exprKind, parts []Expr, total *big.Rat, fold func(z, x, y *big.Rat) *big.Rat) (*big.Rat, []Expr, error) {
+	var rest []Expr
 	for _, part := range parts {
-		flat := []term{part}
+		flat := []Expr{part}
 		if part.kind == kind {
 			flat = part.parts
 		}
@@ -109,28 +110,28 @@ func gather(kind termKind, parts []term, total *big.Rat, fold func(z, x, y *big.
 	return total, rest, nil
 }
 
-func sorted(kind termKind, parts []term) (term, error) {
+func sorted(kind exprKind, parts []Expr) (Expr, error) {
 	if len(parts) == 1 {
 		return parts[0], nil
 	}
-	slices.SortStableFunc(parts, func(a, b term) int { return strings.Compare(a.key, b.key) })
+	slices.SortStableFunc(parts, func(a, b Expr) int { return strings.Compare(a.key, b.key) })
 	return compound(kind, parts...)
 }
 
-func negated(t term) (term, error) { return multiply([]term{numeral(big.NewRat(-1, 1)), t}) }
+func negated(t Expr) (Expr, error) { return multiply([]Expr{numeral(big.NewRat(-1, 1)), t}) }
 
 // inverse is 1/t.
-func inverse(t term) (term, error) {
+func inverse(t Expr) (Expr, error) {
 	if t.kind != isNumber {
 		return power(t, numeral(big.NewRat(-1, 1)))
 	}
 	if t.value.Sign() == 0 {
-		return term{}, errDivide
+		return Expr{}, errDivide
 	}
 	return numeral(new(big.Rat).Inv(t.value)), nil
 }
 
-func power(base, exponent term) (term, error) {
+func power(base, exponent Expr) (Expr, error) {
 	if exponent.kind != isNumber {
 		return compound(isPower, base, exponent)
 	}
@@ -143,7 +144,7 @@ func power(base, exponent term) (term, error) {
 	case base.kind != isNumber:
 		return compound(isPower, base, exponent)
 	case base.value.Sign() == 0 && e.Sign() < 0:
-		return term{}, errDivide
+		return Expr{}, errDivide
 	case e.IsInt() && e.Num().IsInt64() && max(e.Num().Int64(), -e.Num().Int64()) <= maxPower && within(base.value, maxBaseBits):
 		return numeral(raised(base.value, e.Num().Int64())), nil
 	}
@@ -163,9 +164,13 @@ func isOne(v *big.Rat) bool { return v.IsInt() && v.Num().IsInt64() && v.Num().I
 
 func within(v *big.Rat, bits int) bool { return v.Num().BitLen() <= bits && v.Denom().BitLen() <= bits }
 
-// number is what a term comes to. It may be infinite or none at all; what has
-// names in it comes to nothing.
-func (t term) number() (float64, error) {
+// Key is the canonical form written out: num:1/2, sym:x, add(…), mul(…) and
+// pow(base,exponent), the parts sorted.
+func (t Expr) Key() string { return t.key }
+
+// Number is what an expression comes to, worked out with float64. It may be
+// infinite or NaN; what has names in it is an error.
+func (t Expr) Number() (float64, error) {
 	switch t.kind {
 	case isNumber:
 		f, _ := t.value.Float64()
@@ -175,7 +180,7 @@ func (t term) number() (float64, error) {
 	}
 	values := make([]float64, len(t.parts))
 	for i, part := range t.parts {
-		v, err := part.number()
+		v, err := part.Number()
 		if err != nil {
 			return 0, err
 		}
