@@ -1,6 +1,7 @@
 package scoring
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -30,7 +31,13 @@ var errSteps = errors.New("it takes too many steps to check against the schema")
 // checked comes near the bounds.
 type gauge struct {
 	left  int
-	parts []*jsonschema.Schema
+	parts []subschema
+}
+
+// subschema is one while it is compiled, with its check of enum and const.
+type subschema struct {
+	*jsonschema.Schema
+	values *valuesCheck
 }
 
 func (g *gauge) spend(steps int) bool {
@@ -46,9 +53,17 @@ func (g *gauge) install(c *jsonschema.Compiler) {
 	})
 	c.RegisterVocabulary(&jsonschema.Vocabulary{
 		URL: "spec:///vocabulary",
-		Compile: func(ctx *jsonschema.CompilerContext, _ map[string]any) (jsonschema.SchemaExt, error) {
-			g.parts = append(g.parts, ctx.Enqueue(nil)) // the subschema itself
-			return nil, nil
+		Compile: func(ctx *jsonschema.CompilerContext, keywords map[string]any) (jsonschema.SchemaExt, error) {
+			p := subschema{Schema: ctx.Enqueue(nil)} // the subschema itself
+			_, enum := keywords["enum"]
+			_, constant := keywords["const"]
+			if !enum && !constant {
+				g.parts = append(g.parts, p)
+				return nil, nil
+			}
+			p.values = &valuesCheck{gauge: g}
+			g.parts = append(g.parts, p)
+			return p.values, nil
 		},
 	})
 	c.AssertVocabs()
@@ -57,16 +72,19 @@ func (g *gauge) install(c *jsonschema.Compiler) {
 // watch lets the compiled subschemas report their steps. Formats are
 // annotations, so that theirs are not missed.
 func (g *gauge) watch() {
-	leftovers := slices.ContainsFunc(g.parts, func(s *jsonschema.Schema) bool {
+	leftovers := slices.ContainsFunc(g.parts, func(s subschema) bool {
 		return s.UnevaluatedProperties != nil || s.UnevaluatedItems != nil
 	})
 	for _, s := range g.parts {
-		here, each := fanOut(s)
+		if s.values != nil {
+			s.values.takeOver(s.Schema)
+		}
+		here, each := fanOut(s.Schema)
 		if leftovers { // the library lists the items or properties for each subschema
 			each += here
 		}
 		s.Format = &jsonschema.Format{Name: "gauge", Validate: func(v any) error {
-			if !g.spend(here + each*sizeOf(v)) {
+			if g.left < 0 || !g.spend(here+each*sizeOf(v)+labour(s.Schema, v)) {
 				return errSteps
 			}
 			return nil
@@ -75,49 +93,114 @@ func (g *gauge) watch() {
 	g.parts = nil
 }
 
+// What the library does without asking another subschema, in steps, each of
+// which takes about half a microsecond.
+const (
+	valuesPerStep  = 8    // of an enum, or inside a const, that are compared
+	namesPerStep   = 2    // that are required
+	stepsPerUnique = 2    // for a value inside a list that has no duplicates
+	pairedItems    = 20   // the longest list whose items are compared pair by pair
+	bytesPerStep   = 1024 // of a text whose characters are counted
+	bytesPerCopy   = 4096 // of any text
+	stepsPerLimit  = 4    // for a number that has limits
+	stepsPerFactor = 16   // for one that is divided
+)
+
+// labour is what a subschema takes to look at a value itself.
+func labour(s *jsonschema.Schema, v any) int {
+	switch v := v.(type) {
+	case map[string]any:
+		names := len(s.Required) + len(s.DependentRequired) + len(s.Dependencies) + len(s.DependentSchemas)
+		for name, required := range s.DependentRequired {
+			if _, ok := v[name]; ok {
+				names += len(required)
+			}
+		}
+		for name, dependency := range s.Dependencies {
+			if required, ok := dependency.([]string); ok && v[name] != nil {
+				names += len(required)
+			}
+		}
+		return names / namesPerStep
+	case []any:
+		if s.UniqueItems {
+			return uniqueness(v)
+		}
+	case string:
+		if s.MinLength != nil || s.MaxLength != nil {
+			return len(v) / bytesPerStep
+		}
+		return len(v) / bytesPerCopy
+	case json.Number:
+		switch {
+		case s.MultipleOf != nil:
+			return stepsPerFactor
+		case s.Minimum != nil || s.Maximum != nil || s.ExclusiveMinimum != nil || s.ExclusiveMaximum != nil:
+			return stepsPerLimit
+		}
+	}
+	return 0
+}
+
+// uniqueness is what it takes to look for duplicates: a short list is compared
+// pair by pair, which is slow for numbers.
+func uniqueness(list []any) int {
+	all, numbers := values(list)
+	if len(list) <= pairedItems {
+		return len(list) * (3*numbers + all/valuesPerStep)
+	}
+	return stepsPerUnique * all
+}
+
+// values is how many values there are in a value, itself included, and how many
+// of them are numbers.
+func values(v any) (all, numbers int) {
+	inner := func(item any) {
+		n, m := values(item)
+		all, numbers = all+n, numbers+m
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, item := range v {
+			inner(item)
+		}
+	case []any:
+		for _, item := range v {
+			inner(item)
+		}
+	case json.Number:
+		numbers = 1
+	}
+	return all + 1, numbers
+}
+
 // fanOut is how many subschemas a schema asks about a value itself, and about
 // each item or property of it. They count here because some are done before
 // they come to the gauge. Alternatives count twice: the library keeps what is
 // wrong with each.
 func fanOut(s *jsonschema.Schema) (here, each int) {
-	here = 1 + 2*weights(s.AnyOf) + 2*weights(s.OneOf) + weights(s.AllOf) +
-		weights([]*jsonschema.Schema{s.Not, s.If, s.Then, s.Else, s.Ref})
-	for _, part := range s.DependentSchemas {
-		here += weight(part)
-	}
-	for _, part := range s.PatternProperties {
-		each += weight(part)
-	}
-	for _, part := range []any{s.AdditionalProperties, s.PropertyNames, s.UnevaluatedProperties,
-		s.Items, s.Items2020, s.AdditionalItems, s.Contains, s.UnevaluatedItems} {
+	here = 1 + 2*len(s.AnyOf) + 2*len(s.OneOf) + len(s.AllOf) + len(s.DependentSchemas) + count(s.Not, s.If, s.Then, s.Else, s.Ref)
+	each = len(s.PatternProperties) + count(s.PropertyNames, s.UnevaluatedProperties, s.Items2020, s.Contains, s.UnevaluatedItems)
+	for _, part := range []any{s.AdditionalProperties, s.Items, s.AdditionalItems} {
 		if part, ok := part.(*jsonschema.Schema); ok {
-			each += weight(part)
+			each += count(part)
 		}
 	}
-	if len(s.Properties) > 0 {
+	if len(s.Properties)+len(s.PrefixItems) > 0 {
 		each++
 	}
 	return here, each
 }
 
-func weights(parts []*jsonschema.Schema) int {
-	sum := 0
+// count is how many of these subschemas there are.
+func count(parts ...*jsonschema.Schema) int {
+	n := 0
 	for _, part := range parts {
-		sum += weight(part)
+		if part != nil {
+			n++
+		}
 	}
-	return sum
-}
-
-// weight is what it takes to ask a schema that is done at once: its list of
-// values is compared one by one.
-func weight(s *jsonschema.Schema) int {
-	switch {
-	case s == nil:
-		return 0
-	case s.Enum == nil:
-		return 1
-	}
-	return 1 + len(s.Enum.Values)/8
+	return n
 }
 
 func sizeOf(v any) int {

@@ -165,6 +165,12 @@ func TestTextBounds(t *testing.T) {
 		{scoring.JSONSchema, "", `"` + strings.Repeat("abc", 100_000) + `"`,
 			`{"anyOf":[` + strings.Repeat(`{"pattern":"(a|b|c)*d$"},`, 2000) + `true]}`, scoring.ClassEvaluatorError, "too many steps"},
 		{scoring.JSONSchema, "", "[" + strings.Repeat("1,", 100_000) + "1]", `{"items":{"type":"integer","minimum":0}}`, "pass", ""},
+		{scoring.JSONSchema, "", "[" + strings.Repeat("{},", 20_000) + "1]", `{"items":{"required":` + names(20_000) + `}}`, scoring.ClassEvaluatorError, "too many steps"},
+		{scoring.JSONSchema, "", "[" + strings.Repeat("{},", 20_000) + "1]", `{"items":{"dependentRequired":{"a":[]` + manyDependencies(10_000) + `}}}`, scoring.ClassEvaluatorError, "too many steps"},
+		{scoring.JSONSchema, "", numbered(20_000), `{"allOf":[` + strings.Repeat(`{"uniqueItems":true},`, 1000) + `{}]}`, scoring.ClassEvaluatorError, "too many steps"},
+		{scoring.JSONSchema, "", "[" + strings.Repeat(numbered(19)+",", 20_000) + "1]", `{"items":{"uniqueItems":true}}`, scoring.ClassEvaluatorError, "too many steps"},
+		{scoring.JSONSchema, "", "[" + strings.Repeat("2,", 1000) + "4000]", `{"items":{"enum":` + numbered(4000) + `}}`, "pass", ""},
+		{scoring.JSONSchema, "", "[" + strings.Repeat("[1,1,1,1,1,1,1,1,1,1],", 20_000) + "1]", `{"items":{"anyOf":[` + strings.Repeat(`{"const":[1,1,1,1,1,1,1,1,1,2]},`, 500) + `{}]}}`, scoring.ClassEvaluatorError, "too many steps"},
 		{scoring.JSONSchema, "", "[" + strings.Repeat("1,", 1<<20) + "1]", "true", scoring.ClassEvaluatorError, "at most 2097152 are read"},
 	} {
 		got := judgeOf(t, c.typ, c.config).of(c.actual, c.expected)
@@ -172,6 +178,35 @@ func TestTextBounds(t *testing.T) {
 			t.Errorf("%s %s: got %s (%s), want %s (%s)", c.typ, c.config, got.OutcomeClass, got.Reason, c.want, c.reason)
 		}
 	}
+}
+
+// names is a JSON list of n names.
+func names(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("k%d", i)
+	}
+	raw, _ := json.Marshal(list)
+	return string(raw)
+}
+
+// manyDependencies are n more members of a dependentRequired.
+func manyDependencies(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"k%d":["z"]`, i)
+	}
+	return b.String()
+}
+
+// numbered is a JSON list of the numbers up to n.
+func numbered(n int) string {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i + 1
+	}
+	raw, _ := json.Marshal(list)
+	return string(raw)
 }
 
 // Two texts that are the same after the usual steps are so however often the
