@@ -18,6 +18,9 @@ func Number(v any) (float64, bool) {
 	return f, err == nil
 }
 
+// maxSearched is how much JSON text Contains looks through.
+const maxSearched = 16 << 20
+
 // Contains says that one value is in another: a text in a text, an element in a
 // list, and the JSON text of what is wanted in the JSON text of anything else. A
 // text that should contain something else is an error.
@@ -32,7 +35,12 @@ func Contains(got, want any) (bool, error) {
 	case []any:
 		return slices.ContainsFunc(got, func(item any) bool { return Equal(item, want) }), nil
 	}
-	return strings.Contains(Compact(got), Compact(want)), nil
+	text, whole := Brief(got, maxSearched)
+	if !whole {
+		return false, errors.New("is too large to look for something in its text")
+	}
+	sought, whole := Brief(want, maxSearched)
+	return whole && strings.Contains(text, sought), nil
 }
 
 // Equal compares two values. Two numbers are equal by value, 10 and 10.0 alike;

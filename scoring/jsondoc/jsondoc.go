@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -102,32 +105,52 @@ func PlainNumber(n json.Number) string {
 
 // Compact writes a value as JSON without spaces, object keys sorted and
 // numbers in plain digits.
-func Compact(v any) string {
-	b, err := json.Marshal(plain(v))
-	if err != nil {
-		return "" // v came out of a JSON decoder
-	}
-	return string(b)
+func Compact(v any) string { return string(appendValue(nil, v, math.MaxInt)) }
+
+// Brief is the beginning of what Compact writes, at least the first limit
+// bytes; whole says that it is all of it. Plain digits can be sixty times as
+// long as the number in the document.
+func Brief(v any, limit int) (text string, whole bool) {
+	b := appendValue(nil, v, limit)
+	return string(b), len(b) <= limit
 }
 
-func plain(v any) any {
+// appendValue writes v until there are more than limit bytes.
+func appendValue(b []byte, v any, limit int) []byte {
 	switch v := v.(type) {
 	case json.Number:
-		return json.Number(PlainNumber(v))
+		return append(b, PlainNumber(v)...)
 	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, item := range v {
-			out[k] = plain(item)
+		b = append(b, '{')
+		for i, name := range slices.Sorted(maps.Keys(v)) {
+			if len(b) > limit {
+				return b
+			}
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(appendValue(b, name, limit), ':')
+			b = appendValue(b, v[name], limit)
 		}
-		return out
+		return append(b, '}')
 	case []any:
-		out := make([]any, len(v))
+		b = append(b, '[')
 		for i, item := range v {
-			out[i] = plain(item)
+			if len(b) > limit {
+				return b
+			}
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendValue(b, item, limit)
 		}
-		return out
+		return append(b, ']')
 	}
-	return v
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return b // v came out of a JSON decoder
+	}
+	return append(b, raw...)
 }
 
 // Nesting is how deep lists and objects stand inside one another, and how many

@@ -38,6 +38,25 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// Numbers that are short to write and long to write out do not become more
+// text than anybody asked for.
+func TestBrief(t *testing.T) {
+	t.Parallel()
+	large := parse(t, "["+strings.Repeat("1e308,", 300_000)+"1]")
+	if text, whole := jsondoc.Brief(large, 4096); whole || len(text) < 4096 || len(text) > 5000 {
+		t.Errorf("got %d bytes, whole: %v", len(text), whole)
+	}
+	if text, whole := jsondoc.Brief(parse(t, `{"b":1e2,"a":"x"}`), 17); !whole || text != `{"a":"x","b":100}` {
+		t.Errorf("got %s, whole: %v", text, whole)
+	}
+	if _, err := jsondoc.Contains(map[string]any{"a": large}, json.Number("1")); err == nil {
+		t.Error("90 MB of digits are searched")
+	}
+	if in, err := jsondoc.Contains(parse(t, `{"a":[1.0]}`), parse(t, "[1]")); err != nil || !in {
+		t.Errorf("got %v, %v", in, err)
+	}
+}
+
 func TestEqual(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
