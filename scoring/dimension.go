@@ -204,6 +204,7 @@ func (s *Scorer) prepareDimensions() {
 	for i := range all {
 		all[i] = i
 	}
+	metricAt := places(s.metrics, func(m metric) string { return m.Key })
 	for _, decl := range s.spec.Scorecard.Dimensions {
 		d := dimension{Dimension: decl, weight: 1, rate: findSource(decl.Source).rate}
 		if decl.Weight != nil {
@@ -216,7 +217,7 @@ func (s *Scorer) prepareDimensions() {
 				d.scope = s.indexes(decl.Validators)
 			}
 		case SourceMetric:
-			d.metric = slices.IndexFunc(s.metrics, func(m metric) bool { return m.Key == decl.Metric })
+			d.metric = metricAt[decl.Metric]
 			s.metrics[d.metric].used = true
 			if s.metrics[d.metric].Collector == CollectorPassRate {
 				d.scope = all
@@ -238,9 +239,13 @@ func (s *Scorer) prepareDimensions() {
 
 // indexes are the validators of these keys, in declared order.
 func (s *Scorer) indexes(keys []string) []int {
+	wanted := make(map[string]bool, len(keys))
+	for _, key := range keys {
+		wanted[key] = true
+	}
 	var out []int
 	for i, v := range s.validators {
-		if slices.Contains(keys, v.Key) {
+		if wanted[v.Key] {
 			out = append(out, i)
 		}
 	}

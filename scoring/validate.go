@@ -17,6 +17,8 @@ type checker struct {
 	judges     []judge
 	collectors []*collector      // of the metrics; nil: unknown
 	owners     map[string]string // what a key belongs to: validator, metric or judge
+	// Where a key is declared first.
+	validatorAt, metricAt, checkAt map[string]int
 }
 
 // Validate checks the spec, as Normalize leaves it, against the format alone:
@@ -26,6 +28,9 @@ func (s Spec) Validate() []Problem { return inspect(s).problems }
 
 func inspect(s Spec) *checker {
 	c := &checker{spec: s.Normalize(), owners: map[string]string{}}
+	c.validatorAt = places(c.spec.Validators, func(v Validator) string { return v.Key })
+	c.metricAt = places(c.spec.Metrics, func(m Metric) string { return m.Key })
+	c.checkAt = places(c.spec.PostExecutionChecks, func(p PostExecutionCheck) string { return p.Key })
 	c.header()
 	c.limits()
 	c.checkValidators()
@@ -41,6 +46,17 @@ func inspect(s Spec) *checker {
 		c.unread()
 	}
 	return c
+}
+
+// places is where each key stands first in a list.
+func places[T any](list []T, key func(T) string) map[string]int {
+	at := make(map[string]int, len(list))
+	for i, item := range list {
+		if _, ok := at[key(item)]; !ok {
+			at[key(item)] = i
+		}
+	}
+	return at
 }
 
 func judgeModes() []string { return []string{Deterministic, JudgeOnly, JudgeHybrid} }

@@ -115,28 +115,32 @@ func (c *checker) judgeKey(at string, d Dimension) {
 }
 
 func (c *checker) scope(at string, d Dimension) {
-	keys := make([]string, len(c.spec.Validators))
-	for i, v := range c.spec.Validators {
-		keys[i] = v.Key
-	}
 	for j, key := range d.Validators {
-		if !slices.Contains(keys, key) {
+		if _, ok := c.validatorAt[key]; !ok {
+			keys := keysOf(c.spec.Validators, func(v Validator) string { return v.Key })
 			c.add(fmt.Sprintf("%s.validators[%d]", at, j), "no validator is called %s%s", quoted(key), c.hint(key, keys))
 		}
 	}
 }
 
+func keysOf[T any](list []T, key func(T) string) []string {
+	keys := make([]string, len(list))
+	for i, item := range list {
+		keys[i] = key(item)
+	}
+	return keys
+}
+
 func (c *checker) metricKey(at, key string) {
-	keys := make([]string, len(c.spec.Metrics))
-	for i, m := range c.spec.Metrics {
-		keys[i] = m.Key
+	if _, ok := c.metricAt[key]; ok && key != "" {
+		return
 	}
-	switch {
-	case key == "":
+	keys := keysOf(c.spec.Metrics, func(m Metric) string { return m.Key })
+	if key == "" {
 		c.add(at, "is required with the source %s%s", SourceMetric, hint("", keys))
-	case !slices.Contains(keys, key):
-		c.add(at, "no metric is called %s%s", quoted(key), c.hint(key, keys))
+		return
 	}
+	c.add(at, "no metric is called %s%s", quoted(key), c.hint(key, keys))
 }
 
 // normalization: latency and cost are better when lower, whatever the

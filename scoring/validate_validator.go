@@ -101,12 +101,11 @@ func (c *checker) captured(at string, r reference, row *validatorType) {
 }
 
 func (c *checker) capture(key string) (PostExecutionCheck, bool) {
-	for _, check := range c.spec.PostExecutionChecks {
-		if check.Key == key {
-			return check, true
-		}
+	i, ok := c.checkAt[key]
+	if !ok {
+		return PostExecutionCheck{}, false
 	}
-	return PostExecutionCheck{}, false
+	return c.spec.PostExecutionChecks[i], true
 }
 
 func (c *checker) noCapture(key string) string {

@@ -55,8 +55,8 @@ func (c *checker) collectorOf(d Dimension) *collector {
 	if d.Source != SourceMetric {
 		return nil
 	}
-	i := slices.IndexFunc(c.spec.Metrics, func(m Metric) bool { return m.Key == d.Metric })
-	if i < 0 {
+	i, ok := c.metricAt[d.Metric]
+	if !ok {
 		return nil
 	}
 	return c.collectors[i]
