@@ -98,7 +98,7 @@ func without(names []string, holds func(string) bool) []string {
 // to the listed directory.
 type tree struct {
 	names map[string]bool // true: a directory
-	// all has both paths of every entry, without the slash of a directory.
+	// all has both paths of every entry, without the slash of a directory, sorted.
 	all []string
 }
 
@@ -114,6 +114,7 @@ func newTree(d CapturedDirectory) tree {
 			t.add(root+path, e.IsDir || slash)
 		}
 	}
+	slices.Sort(t.all)
 	return t
 }
 
@@ -140,5 +141,7 @@ func (t *tree) hasDirectory(name string) bool {
 	if t.has(name) {
 		return true
 	}
-	return slices.ContainsFunc(t.all, func(path string) bool { return strings.HasPrefix(path, name+"/") })
+	beneath := name + "/"
+	i, _ := slices.BinarySearch(t.all, beneath)
+	return i < len(t.all) && strings.HasPrefix(t.all[i], beneath)
 }

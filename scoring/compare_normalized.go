@@ -1,6 +1,10 @@
 package scoring
 
-import "github.com/agentclash/agentclash/scoring/textnorm"
+import (
+	"fmt"
+
+	"github.com/agentclash/agentclash/scoring/textnorm"
+)
 
 // preparation is what fuzzy_match and the scores against references do to a text
 // first, as their config says.
@@ -23,6 +27,16 @@ type normalizedEvidence struct {
 	Pipeline []string `json:"pipeline"`
 }
 
+// maxNormalized is how many bytes all steps of a pipeline may read together.
+const maxNormalized = 16 << 20
+
+func normalizable(text string, steps int) error {
+	if len(text)*steps > maxNormalized {
+		return fmt.Errorf("%d bytes are too many for %d steps", len(text), steps)
+	}
+	return nil
+}
+
 func normalizedMatch(s settings) matcher {
 	names := s.list("pipeline")
 	if other := s.list("normalizations"); len(other) > 0 {
@@ -33,8 +47,14 @@ func normalizedMatch(s settings) matcher {
 	}
 	apply := textnorm.Pipeline(names)
 	return func(expected string) (comparison, error) {
+		if err := normalizable(expected, len(names)); err != nil {
+			return nil, err
+		}
 		want := apply(expected)
 		return func(actual string) finding {
+			if err := normalizable(actual, len(names)); err != nil {
+				return senseless(err.Error())
+			}
 			got := apply(actual)
 			return judged(got == want, "after the same steps the text is not the expected one").
 				with(normalizedEvidence{NormalizedMatch, clip(got), clip(want), names})

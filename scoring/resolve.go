@@ -50,10 +50,13 @@ type trial struct {
 	ev Evidence
 	// captures says that the spec declares any.
 	captures bool
-	payload  *payload
+	payload  *decoded
+	// values are the decoded inputs and expectations, by kind and key.
+	values map[[2]string]decoded
 }
 
-type payload struct {
+// decoded is a JSON value, or why it is none.
+type decoded struct {
 	value any
 	err   error
 }
@@ -88,12 +91,26 @@ func (t *trial) asset(r reference) resolved { return t.artifact(r.key, r.path, f
 
 func (t *trial) literal(r reference) resolved { return found(r.key) }
 
-func (t *trial) decodedPayload() payload {
+func (t *trial) decodedPayload() decoded {
 	if t.payload == nil {
 		v, err := jsondoc.Decode(bytes.NewReader(t.ev.Case.Payload))
-		t.payload = &payload{v, err}
+		t.payload = &decoded{v, err}
 	}
 	return *t.payload
+}
+
+// decodedValue is the value of an input or an expectation.
+func (t *trial) decodedValue(raw json.RawMessage, e entry) decoded {
+	name := [2]string{e.name, e.key}
+	d, ok := t.values[name]
+	if !ok {
+		d.value, d.err = jsondoc.Decode(bytes.NewReader(raw))
+		if t.values == nil {
+			t.values = map[[2]string]decoded{}
+		}
+		t.values[name] = d
+	}
+	return d
 }
 
 func (t *trial) challengeInput(reference) resolved {
@@ -144,7 +161,7 @@ func (t *trial) entry(e entry) resolved {
 	case e.depth > maxSourceDepth:
 		return unreadable("the source of %s goes through more than %d others", e, maxSourceDepth)
 	case !isNull(in.Value):
-		return fromValue(in.Value, e)
+		return t.fromValue(in.Value, e)
 	case in.Source != "":
 		return t.fromSource(in.Source, e)
 	case in.ArtifactKey != "":
@@ -155,18 +172,18 @@ func (t *trial) entry(e entry) resolved {
 	return missing(causePack, "%s has no value", e)
 }
 
-func fromValue(raw json.RawMessage, e entry) resolved {
+func (t *trial) fromValue(raw json.RawMessage, e entry) resolved {
 	if len(e.path) == 0 && raw[0] == '"' { // the common case, without a tree
 		var s string
 		if json.Unmarshal(raw, &s) == nil {
 			return found(s)
 		}
 	}
-	v, err := jsondoc.Decode(bytes.NewReader(raw))
-	if err != nil {
-		return unreadable("the value of %s is not JSON: %v", e, err)
+	d := t.decodedValue(raw, e)
+	if d.err != nil {
+		return unreadable("the value of %s is not JSON: %v", e, d.err)
 	}
-	return walk(v, e.path, e)
+	return walk(d.value, e.path, e)
 }
 
 func (t *trial) fromSource(source string, e entry) resolved {

@@ -149,6 +149,8 @@ func TestTextBounds(t *testing.T) {
 		{scoring.MathEquivalence, `{"extract_answer":true}`, strings.Repeat("so ", 5000) + "#### 2", "2", "pass", ""},
 		{scoring.MathEquivalence, "", strings.Repeat("x^", 50) + strings.Repeat("1e1000*", 400) + "1", "1", scoring.ClassEvaluatorError, "too large"},
 		{scoring.MathEquivalence, "", strings.Repeat("(9^32)^32*x+", 340) + "1", "1", scoring.ClassEvaluatorError, "too large"},
+		{scoring.NormalizedMatch, `{"pipeline":["trim"` + strings.Repeat(`,"normalize_unicode"`, 99) + `]}`, strings.Repeat("\ufdfa", 60_000), "x", scoring.ClassEvaluatorError, "too many for 100 steps"},
+		{scoring.NormalizedMatch, "", strings.Repeat("X ", 1<<20), "x", "fail", "after the same steps"},
 		{scoring.BLEUScore, `{"max_ngram":1000}`, words, words, scoring.ClassPackError, "no more are counted"},
 		{scoring.BLEUScore, `{"max_ngram":1000}`, words, "a b", "fail", ""},
 		{scoring.ChrFScore, `{"char_order":1000}`, words, strings.Repeat("c", 1000), scoring.ClassEvaluatorError, "no more are counted"},
@@ -217,5 +219,39 @@ func TestPipelineOfMany(t *testing.T) {
 	j := judgeOf(t, scoring.NormalizedMatch, fmt.Sprintf(`{"pipeline":[%s]}`, steps))
 	if got := j.score(" A  b ", "a b"); got != 1 {
 		t.Errorf("got score %v", got)
+	}
+}
+
+// Neither a long list of directories nor one of arguments takes the time of all
+// pairs. The sizes are such that all pairs would take minutes.
+func TestLongListsEnd(t *testing.T) {
+	t.Parallel()
+	spec, ev := oneValidator(), answered()
+	spec.Validators = []scoring.Validator{
+		{Key: "tree", Type: scoring.DirectoryStructure, Target: "file:d", Config: json.RawMessage(`{"required_directories":` + names(10_000) + `}`)},
+		{Key: "calls", Type: scoring.ToolCallAssertion, Target: "tool_calls", Config: json.RawMessage(`{"arguments_contain":{"a":` + numbered(5000) + `}}`)},
+	}
+	d := scoring.CapturedDirectory{Key: "d", Path: "/workspace", Exists: true}
+	for i := range 10_000 {
+		d.Entries = append(d.Entries, scoring.DirectoryEntry{Path: fmt.Sprintf("/workspace/k%d/deep/x", i+1)})
+	}
+	ev.Directories["d"] = d
+	down := make([]int, 5000)
+	for i := range down {
+		down[i] = len(down) - i
+	}
+	raw, err := json.Marshal(map[string]any{"a": down})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		ev.ToolCalls = append(ev.ToolCalls, scoring.ToolCall{Sequence: int64(i + 1), Name: "t", Arguments: string(raw)})
+	}
+	results := scoring.Score(spec, ev).Validators
+	if r := results[0]; r.Reason != "missing directories: k0" {
+		t.Errorf("got %s: %s", r.Verdict, r.Reason)
+	}
+	if r := results[1]; r.OutcomeClass != scoring.ClassEvaluatorError || !strings.Contains(r.Reason, "too many steps") {
+		t.Errorf("got %s: %s", r.OutcomeClass, r.Reason)
 	}
 }

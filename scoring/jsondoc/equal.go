@@ -108,8 +108,13 @@ func sameFloat(a, b json.Number) bool {
 
 // Includes says that a JSON value contains another: an object has its members,
 // a list an element of its own for each of its elements, whatever the order,
-// and anything else is equal.
-func Includes(got, want any) bool {
+// and anything else is equal. It takes a step of left for every two values that
+// it compares; when there are none left, left is negative and the answer means
+// nothing.
+func Includes(got, want any, left *int) bool {
+	if *left--; *left < 0 {
+		return false
+	}
 	switch want := want.(type) {
 	case map[string]any:
 		got, ok := got.(map[string]any)
@@ -117,24 +122,24 @@ func Includes(got, want any) bool {
 			return false
 		}
 		for key, item := range want {
-			if other, ok := got[key]; !ok || !Includes(other, item) {
+			if other, ok := got[key]; !ok || !Includes(other, item, left) {
 				return false
 			}
 		}
 		return true
 	case []any:
 		got, ok := got.([]any)
-		return ok && includesAll(got, want)
+		return ok && includesAll(got, want, left)
 	}
 	return Equal(got, want)
 }
 
-func includesAll(got, want []any) bool {
+func includesAll(got, want []any, left *int) bool {
 	taken := make([]bool, len(got))
 	for _, item := range want {
 		at := -1
 		for i, other := range got {
-			if !taken[i] && Includes(other, item) {
+			if !taken[i] && Includes(other, item, left) {
 				at = i
 				break
 			}

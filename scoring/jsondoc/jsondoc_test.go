@@ -2,6 +2,7 @@ package jsondoc_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -86,9 +87,23 @@ func TestIncludes(t *testing.T) {
 		{`{"a":1,"b":2}`, `{"a":1.0}`, true}, {`{"a":1}`, `{"a":1,"b":2}`, false}, {"[3,1,2]", "[1,3]", true}, {"[1,2]", "[1,1]", false},
 		{`[{"a":1,"b":2},{"a":1}]`, `[{"a":1}]`, true}, {"1", "[1]", false}, {"[[1,2],[3]]", "[[2]]", true}, {"null", "null", true},
 	} {
-		if jsondoc.Includes(parse(t, c.got), parse(t, c.want)) != c.in {
+		left := 100
+		if jsondoc.Includes(parse(t, c.got), parse(t, c.want), &left) != c.in || left < 0 {
 			t.Errorf("%s includes %s: not %v", c.got, c.want, c.in)
 		}
+	}
+}
+
+// Lists in the wrong order take a step for every pair.
+func TestIncludesEnds(t *testing.T) {
+	t.Parallel()
+	up, down := make([]any, 5000), make([]any, 5000)
+	for i := range up {
+		up[i], down[len(down)-1-i] = json.Number(strconv.Itoa(i)), json.Number(strconv.Itoa(i))
+	}
+	left := 1_000_000
+	if jsondoc.Includes(down, up, &left); left >= 0 {
+		t.Errorf("%d steps are left", left)
 	}
 }
 
@@ -114,7 +129,8 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !json.Valid([]byte(text)) || !jsondoc.Equal(v, v) || !jsondoc.EqualByValue(v, v) || !jsondoc.Includes(v, v) {
+		left := 1_000_000
+		if !json.Valid([]byte(text)) || !jsondoc.Equal(v, v) || !jsondoc.EqualByValue(v, v) || !jsondoc.Includes(v, v, &left) && left >= 0 {
 			t.Errorf("%q is read, and is not itself", text)
 		}
 		if again, err := jsondoc.Parse(jsondoc.Compact(v)); err != nil || !jsondoc.EqualByValue(again, v) {
