@@ -145,7 +145,7 @@ func (s *Scorer) mean(dims []scored, in func(dimension) bool) float64 {
 			continue
 		}
 		weights += d.weight
-		weighted += d.weight * *dims[i].Score
+		weighted += float64(d.weight * *dims[i].Score) // rounded, on every machine
 		sum += *dims[i].Score
 		n++
 	}

@@ -112,7 +112,7 @@ func (s *Scorer) bill(m ModelUsage) (billed, bool) {
 		row, ok = findPrice(s.prices.Models, m.ProviderKey, m.ProviderModelID)
 	}
 	b.PricedAs, b.InputPrice, b.OutputPrice = row.ProviderModelID, row.InputCostPerMillionTokens, row.OutputCostPerMillionTokens
-	b.USD = float64(b.InputTokens)/1e6*b.InputPrice + float64(b.OutputTokens)/1e6*b.OutputPrice
+	b.USD = float64(float64(b.InputTokens)/1e6*b.InputPrice) + float64(float64(b.OutputTokens)/1e6*b.OutputPrice)
 	return b, ok && finite(b.USD)
 }
 

@@ -222,7 +222,7 @@ func (d *dimension) behavioral(from *reading) scored {
 			return d.lack(s.State, s.cause, clipTo(fmt.Sprintf("signal %s: %s", quoted(s.Key), s.Reason), maxReason))
 		}
 		weights += s.Weight
-		weighted += s.Weight * *s.Score
+		weighted += float64(s.Weight * *s.Score)
 		sum += *s.Score
 		if s.Gate && *s.Score < *s.PassThreshold {
 			failed = append(failed, fmt.Sprintf("signal %s scored %.4f, below its threshold of %.4f", quoted(s.Key), *s.Score, *s.PassThreshold))

@@ -47,7 +47,7 @@ func (s *sum) add(v float64) { s.total += v; s.n++ }
 // addMean adds the values behind m.
 func (s *sum) addMean(m Mean) {
 	if m.Value != nil && m.N > 0 {
-		s.total += *m.Value * float64(m.N)
+		s.total += float64(*m.Value * float64(m.N)) // rounded, on every machine
 		s.n += m.N
 	}
 }

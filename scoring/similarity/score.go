@@ -49,10 +49,10 @@ func ratio(part, whole int) float64 {
 }
 
 // fScore weighs precision and recall, (1+b²)PR/(b²P+R); beta is how much more
-// recall counts. The products are rounded one by one, so that every machine has
-// the same bits.
+// recall counts. Every product is converted, which keeps machines that can
+// multiply and add at once from rounding in another way.
 func fScore(precision, recall, beta float64) float64 {
-	square := beta * beta
+	square := float64(beta * beta)
 	switch {
 	case precision == 0 || recall == 0:
 		return 0
