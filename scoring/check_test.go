@@ -213,6 +213,7 @@ func TestManyProblems(t *testing.T) {
 	}
 }
 
+// Rows 432 to 439, and names that are none.
 func TestModelProvider(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
