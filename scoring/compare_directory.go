@@ -37,6 +37,9 @@ func directoryStructure(s settings) inspector {
 			return gone(t.file(v.target))
 		}
 		tree := newTree(d)
+		if len(directories) > fewDirectories {
+			tree.sort()
+		}
 		e := directoryEvidence{Kind: DirectoryStructure, Path: clip(d.Path), Exists: d.Exists, Entries: len(d.Entries), Truncated: d.Truncated}
 		e.MissingFiles = without(files, tree.hasFile)
 		e.MissingDirectories = without(directories, tree.hasDirectory)
@@ -98,8 +101,9 @@ func without(names []string, holds func(string) bool) []string {
 // to the listed directory.
 type tree struct {
 	names map[string]bool // true: a directory
-	// all has both paths of every entry, without the slash of a directory, sorted.
-	all []string
+	// all has both paths of every entry, without the slash of a directory.
+	all    []string
+	sorted bool
 }
 
 func newTree(d CapturedDirectory) tree {
@@ -114,13 +118,20 @@ func newTree(d CapturedDirectory) tree {
 			t.add(root+path, e.IsDir || slash)
 		}
 	}
-	slices.Sort(t.all)
 	return t
 }
 
 func (t *tree) add(path string, dir bool) {
 	t.names[path] = dir
 	t.all = append(t.all, path)
+}
+
+// fewDirectories are looked for without sorting the listing first.
+const fewDirectories = 16
+
+func (t *tree) sort() {
+	slices.Sort(t.all)
+	t.sorted = true
 }
 
 func (t *tree) has(name string) bool {
@@ -142,6 +153,9 @@ func (t *tree) hasDirectory(name string) bool {
 		return true
 	}
 	beneath := name + "/"
+	if !t.sorted {
+		return slices.ContainsFunc(t.all, func(path string) bool { return strings.HasPrefix(path, beneath) })
+	}
 	i, _ := slices.BinarySearch(t.all, beneath)
 	return i < len(t.all) && strings.HasPrefix(t.all[i], beneath)
 }
