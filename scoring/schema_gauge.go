@@ -17,10 +17,14 @@ const (
 	fewSteps        = 100_000   // for the smallest documents
 	maxNested       = 200       // lists and objects inside one another
 	maxSchemaParts  = 5_000     // objects, true and false in a schema
+	maxPatterns     = 200_000   // instructions of all its patterns, which are compiled twice
 	bytesOfFindings = 128 << 20 // what may be held to say where a document is wrong
 )
 
-var errSteps = errors.New("it takes too many steps to check against the schema")
+var (
+	errSteps    = errors.New("it takes too many steps to check against the schema")
+	errPatterns = errors.New("the patterns of the schema are too large together")
+)
 
 // gauge counts the steps of one check. The library asks every subschema for a
 // format, which is where the gauge sits; once it is used up every subschema
@@ -30,8 +34,9 @@ var errSteps = errors.New("it takes too many steps to check against the schema")
 // the library visits objects in random order. Nothing that is meant to be
 // checked comes near the bounds.
 type gauge struct {
-	left  int
-	parts []subschema
+	left         int
+	parts        []subschema
+	instructions int // of the patterns, while they are compiled
 }
 
 // subschema is one while it is compiled, with its check of enum and const.
@@ -48,8 +53,15 @@ func (g *gauge) spend(steps int) bool {
 // install puts the gauge into what a compiler will compile.
 func (g *gauge) install(c *jsonschema.Compiler) {
 	c.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) {
+		if g.instructions > maxPatterns {
+			return nil, errPatterns
+		}
 		re, err := compilePattern(text)
-		return gaugedPattern{re, g}, err
+		if err != nil {
+			return nil, err
+		}
+		g.instructions += re.instructions
+		return gaugedPattern{re, g}, nil
 	})
 	c.RegisterVocabulary(&jsonschema.Vocabulary{
 		URL: "spec:///vocabulary",

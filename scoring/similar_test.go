@@ -167,6 +167,8 @@ func TestTextBounds(t *testing.T) {
 		{scoring.JSONSchema, "", `"` + strings.Repeat("abc", 100_000) + `"`,
 			`{"anyOf":[` + strings.Repeat(`{"pattern":"(a|b|c)*d$"},`, 2000) + `true]}`, scoring.ClassEvaluatorError, "too many steps"},
 		{scoring.JSONSchema, "", "[" + strings.Repeat("1,", 100_000) + "1]", `{"items":{"type":"integer","minimum":0}}`, "pass", ""},
+		{scoring.JSONSchema, "", "1", `{"allOf":[` + strings.Repeat(`{"pattern":"(abcdefghij){1000}"},`, 1000) + `{}]}`, scoring.ClassPackError, "too large together"},
+		{scoring.JSONSchema, "", `"a-1"`, `{"allOf":[` + strings.Repeat(`{"pattern":"^[a-z]+-[0-9]{1,8}$"},`, 1000) + `{}]}`, "pass", ""},
 		{scoring.JSONSchema, "", "[" + strings.Repeat("{},", 20_000) + "1]", `{"items":{"required":` + names(20_000) + `}}`, scoring.ClassEvaluatorError, "too many steps"},
 		{scoring.JSONSchema, "", "[" + strings.Repeat("{},", 20_000) + "1]", `{"items":{"dependentRequired":{"a":[]` + manyDependencies(10_000) + `}}}`, scoring.ClassEvaluatorError, "too many steps"},
 		{scoring.JSONSchema, "", numbered(20_000), `{"allOf":[` + strings.Repeat(`{"uniqueItems":true},`, 1000) + `{}]}`, scoring.ClassEvaluatorError, "too many steps"},
