@@ -94,17 +94,17 @@ func (want pathExpectation) judge(actual string) finding {
 	got, exists := want.path.Find(doc)
 	detail := pathEvidence{Kind: JSONPathMatch, Path: clip(want.path.String()), Comparator: want.comparator, Exists: exists}
 	if want.comparator != "exists" {
-		detail.Expected = new(brief(want.value))
+		detail.Expected = new(briefJSON(want.value))
 	}
 	if !exists {
 		return judged(false, "there is nothing at "+want.path.String()).with(detail)
 	}
-	detail.Actual = new(brief(got))
+	detail.Actual = new(briefJSON(got))
 	return want.compare(got).with(detail)
 }
 
-// brief is a value as it is kept in a result.
-func brief(v any) string {
+// briefJSON is a value as it is kept in a result.
+func briefJSON(v any) string {
 	text, whole := jsondoc.Brief(v, maxStored)
 	if !whole {
 		return strings.ToValidUTF8(text[:maxStored], "") + "… [cut]"

@@ -30,7 +30,7 @@ func bleuScore(s settings) matcher {
 	orders, _ := s.integer("max_ngram")
 	measure := similarity.BLEU{Orders: int(min(orders, math.MaxInt32)), Smooth: s.text("smoothing") == smoothSome}
 	limit := threshold(s)
-	return againstReferences(words(s), measure.Fits, func(candidate []string, refs [][]string) (finding, error) {
+	return againstReferences(wordsOf(s), measure.Fits, func(candidate []string, refs [][]string) (finding, error) {
 		r, err := measure.Score(candidate, refs)
 		e := bleuEvidence{BLEUScore, r.Score, limit, r.Precisions, r.Brevity, len(candidate), r.Reference, r.Orders}
 		return rated(r.Score, limit).with(e), err
@@ -58,7 +58,7 @@ func rougeScore(s settings) matcher {
 	beta, _ := s.number("beta")
 	measure := similarity.ROUGE{Variant: similarity.Variant(s.text("variant")), Beta: beta}
 	limit := threshold(s)
-	return againstReferences(words(s), measure.Fits, func(candidate []string, refs [][]string) (finding, error) {
+	return againstReferences(wordsOf(s), measure.Fits, func(candidate []string, refs [][]string) (finding, error) {
 		r, err := measure.Score(candidate, refs)
 		e := rougeEvidence{ROUGEScore, r.F, limit, string(measure.Variant), r.Precision, r.Recall}
 		return rated(r.F, limit).with(e), err
@@ -80,7 +80,7 @@ func chrfScore(s settings) matcher {
 	beta, _ := s.number("beta")
 	measure := similarity.ChrF{Orders: int(min(orders, math.MaxInt32)), Beta: beta}
 	limit := threshold(s)
-	return againstReferences(characters(s), measure.Fits, func(candidate []rune, refs [][]rune) (finding, error) {
+	return againstReferences(charactersOf(s), measure.Fits, func(candidate []rune, refs [][]rune) (finding, error) {
 		r, err := measure.Score(candidate, refs)
 		e := chrfEvidence{ChrFScore, r.Score, limit, r.Precision, r.Recall, r.Orders}
 		return rated(r.Score, limit).with(e), err
@@ -109,14 +109,15 @@ func againstReferences[T any](cut func(string) []T, fits func([][]T) error, rate
 	}
 }
 
-// words are those of a text, prepared as the config says.
-func words(s settings) func(string) []string {
+// wordsOf cuts a text, prepared as the config says, into words.
+func wordsOf(s settings) func(string) []string {
 	prepare := preparation(s)
 	return func(text string) []string { return strings.Fields(prepare(text)) }
 }
 
-// characters are those of a text, without white space.
-func characters(s settings) func(string) []rune {
+// charactersOf cuts a text, prepared as the config says, into characters and
+// leaves white space out.
+func charactersOf(s settings) func(string) []rune {
 	prepare := preparation(s)
 	return func(text string) []rune {
 		var out []rune

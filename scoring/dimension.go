@@ -204,7 +204,7 @@ func (s *Scorer) prepareDimensions() {
 	for i := range all {
 		all[i] = i
 	}
-	metricAt := places(s.metrics, func(m metric) string { return m.Key })
+	metricAt := placesOf(s.metrics, func(m metric) string { return m.Key })
 	for _, decl := range s.spec.Scorecard.Dimensions {
 		d := dimension{Dimension: decl, weight: 1, rate: findSource(decl.Source).rate}
 		if decl.Weight != nil {

@@ -157,18 +157,18 @@ func labour(s *jsonschema.Schema, v any) int {
 // uniqueness is what it takes to look for duplicates: a short list is compared
 // pair by pair, which is slow for numbers.
 func uniqueness(list []any) int {
-	all, numbers := values(list)
+	all, numbers := valuesIn(list)
 	if len(list) <= pairedItems {
 		return len(list) * (3*numbers + all/valuesPerStep)
 	}
 	return stepsPerUnique * all
 }
 
-// values is how many values there are in a value, itself included, and how many
+// valuesIn is how many values there are in a value, itself included, and how many
 // of them are numbers.
-func values(v any) (all, numbers int) {
+func valuesIn(v any) (all, numbers int) {
 	inner := func(item any) {
-		n, m := values(item)
+		n, m := valuesIn(item)
 		all, numbers = all+n, numbers+m
 	}
 	switch v := v.(type) {
@@ -191,11 +191,11 @@ func values(v any) (all, numbers int) {
 // they come to the gauge. Alternatives count twice: the library keeps what is
 // wrong with each.
 func fanOut(s *jsonschema.Schema) (here, each int) {
-	here = 1 + 2*len(s.AnyOf) + 2*len(s.OneOf) + len(s.AllOf) + len(s.DependentSchemas) + count(s.Not, s.If, s.Then, s.Else, s.Ref)
-	each = len(s.PatternProperties) + count(s.PropertyNames, s.UnevaluatedProperties, s.Items2020, s.Contains, s.UnevaluatedItems)
+	here = 1 + 2*len(s.AnyOf) + 2*len(s.OneOf) + len(s.AllOf) + len(s.DependentSchemas) + countOfParts(s.Not, s.If, s.Then, s.Else, s.Ref)
+	each = len(s.PatternProperties) + countOfParts(s.PropertyNames, s.UnevaluatedProperties, s.Items2020, s.Contains, s.UnevaluatedItems)
 	for _, part := range []any{s.AdditionalProperties, s.Items, s.AdditionalItems} {
 		if part, ok := part.(*jsonschema.Schema); ok {
-			each += count(part)
+			each += countOfParts(part)
 		}
 	}
 	if len(s.Properties)+len(s.PrefixItems) > 0 {
@@ -204,8 +204,8 @@ func fanOut(s *jsonschema.Schema) (here, each int) {
 	return here, each
 }
 
-// count is how many of these subschemas there are.
-func count(parts ...*jsonschema.Schema) int {
+// countOfParts is how many of these subschemas there are.
+func countOfParts(parts ...*jsonschema.Schema) int {
 	n := 0
 	for _, part := range parts {
 		if part != nil {

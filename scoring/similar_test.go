@@ -169,11 +169,11 @@ func TestTextBounds(t *testing.T) {
 		{scoring.JSONSchema, "", "[" + strings.Repeat("1,", 100_000) + "1]", `{"items":{"type":"integer","minimum":0}}`, "pass", ""},
 		{scoring.JSONSchema, "", "1", `{"allOf":[` + strings.Repeat(`{"pattern":"(abcdefghij){1000}"},`, 1000) + `{}]}`, scoring.ClassPackError, "too large together"},
 		{scoring.JSONSchema, "", `"a-1"`, `{"allOf":[` + strings.Repeat(`{"pattern":"^[a-z]+-[0-9]{1,8}$"},`, 1000) + `{}]}`, "pass", ""},
-		{scoring.JSONSchema, "", "[" + strings.Repeat("{},", 20_000) + "1]", `{"items":{"required":` + names(20_000) + `}}`, scoring.ClassEvaluatorError, "too many steps"},
+		{scoring.JSONSchema, "", "[" + strings.Repeat("{},", 20_000) + "1]", `{"items":{"required":` + nameList(20_000) + `}}`, scoring.ClassEvaluatorError, "too many steps"},
 		{scoring.JSONSchema, "", "[" + strings.Repeat("{},", 20_000) + "1]", `{"items":{"dependentRequired":{"a":[]` + manyDependencies(10_000) + `}}}`, scoring.ClassEvaluatorError, "too many steps"},
-		{scoring.JSONSchema, "", numbered(20_000), `{"allOf":[` + strings.Repeat(`{"uniqueItems":true},`, 1000) + `{}]}`, scoring.ClassEvaluatorError, "too many steps"},
-		{scoring.JSONSchema, "", "[" + strings.Repeat(numbered(19)+",", 20_000) + "1]", `{"items":{"uniqueItems":true}}`, scoring.ClassEvaluatorError, "too many steps"},
-		{scoring.JSONSchema, "", "[" + strings.Repeat("2,", 1000) + "4000]", `{"items":{"enum":` + numbered(4000) + `}}`, "pass", ""},
+		{scoring.JSONSchema, "", numberList(20_000), `{"allOf":[` + strings.Repeat(`{"uniqueItems":true},`, 1000) + `{}]}`, scoring.ClassEvaluatorError, "too many steps"},
+		{scoring.JSONSchema, "", "[" + strings.Repeat(numberList(19)+",", 20_000) + "1]", `{"items":{"uniqueItems":true}}`, scoring.ClassEvaluatorError, "too many steps"},
+		{scoring.JSONSchema, "", "[" + strings.Repeat("2,", 1000) + "4000]", `{"items":{"enum":` + numberList(4000) + `}}`, "pass", ""},
 		{scoring.JSONSchema, "", "[" + strings.Repeat("[1,1,1,1,1,1,1,1,1,1],", 20_000) + "1]", `{"items":{"anyOf":[` + strings.Repeat(`{"const":[1,1,1,1,1,1,1,1,1,2]},`, 500) + `{}]}}`, scoring.ClassEvaluatorError, "too many steps"},
 		{scoring.JSONSchema, "", "[" + strings.Repeat("1,", 1<<20) + "1]", "true", scoring.ClassEvaluatorError, "at most 2097152 are read"},
 	} {
@@ -184,8 +184,8 @@ func TestTextBounds(t *testing.T) {
 	}
 }
 
-// names is a JSON list of n names.
-func names(n int) string {
+// nameList is a JSON list of n names.
+func nameList(n int) string {
 	list := make([]string, n)
 	for i := range list {
 		list[i] = fmt.Sprintf("k%d", i)
@@ -203,8 +203,8 @@ func manyDependencies(n int) string {
 	return b.String()
 }
 
-// numbered is a JSON list of the numbers up to n.
-func numbered(n int) string {
+// numberList is a JSON list of the numbers up to n.
+func numberList(n int) string {
 	list := make([]int, n)
 	for i := range list {
 		list[i] = i + 1
@@ -230,8 +230,8 @@ func TestLongListsEnd(t *testing.T) {
 	t.Parallel()
 	spec, ev := oneValidator(), answered()
 	spec.Validators = []scoring.Validator{
-		{Key: "tree", Type: scoring.DirectoryStructure, Target: "file:d", Config: json.RawMessage(`{"required_directories":` + names(10_000) + `}`)},
-		{Key: "calls", Type: scoring.ToolCallAssertion, Target: "tool_calls", Config: json.RawMessage(`{"arguments_contain":{"a":` + numbered(5000) + `}}`)},
+		{Key: "tree", Type: scoring.DirectoryStructure, Target: "file:d", Config: json.RawMessage(`{"required_directories":` + nameList(10_000) + `}`)},
+		{Key: "calls", Type: scoring.ToolCallAssertion, Target: "tool_calls", Config: json.RawMessage(`{"arguments_contain":{"a":` + numberList(5000) + `}}`)},
 	}
 	d := scoring.CapturedDirectory{Key: "d", Path: "/workspace", Exists: true}
 	for i := range 10_000 {

@@ -28,9 +28,9 @@ func (s Spec) Validate() []Problem { return inspect(s).problems }
 
 func inspect(s Spec) *checker {
 	c := &checker{spec: s.Normalize(), owners: map[string]string{}}
-	c.validatorAt = places(c.spec.Validators, func(v Validator) string { return v.Key })
-	c.metricAt = places(c.spec.Metrics, func(m Metric) string { return m.Key })
-	c.checkAt = places(c.spec.PostExecutionChecks, func(p PostExecutionCheck) string { return p.Key })
+	c.validatorAt = placesOf(c.spec.Validators, func(v Validator) string { return v.Key })
+	c.metricAt = placesOf(c.spec.Metrics, func(m Metric) string { return m.Key })
+	c.checkAt = placesOf(c.spec.PostExecutionChecks, func(p PostExecutionCheck) string { return p.Key })
 	c.header()
 	c.limits()
 	c.checkValidators()
@@ -48,8 +48,8 @@ func inspect(s Spec) *checker {
 	return c
 }
 
-// places is where each key stands first in a list.
-func places[T any](list []T, key func(T) string) map[string]int {
+// placesOf is where each key stands first in a list.
+func placesOf[T any](list []T, key func(T) string) map[string]int {
 	at := make(map[string]int, len(list))
 	for i, item := range list {
 		if _, ok := at[key(item)]; !ok {
