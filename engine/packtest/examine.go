@@ -1,8 +1,11 @@
 package packtest
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/agentclash/agentclash/engine/provider"
@@ -79,6 +82,9 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 	} else {
 		r.note("there is no reference agent: nothing shows that the cases can be passed, and mutants are judged on fewer trials")
 	}
+	if len(s.unjudged) > 0 {
+		r.note("judges are not asked: what is examined is the pack without the dimensions %s", strings.Join(s.unjudged, ", "))
+	}
 	s.unpriced(r)
 	s.deadWeights(r)
 	s.thresholds(r)
@@ -103,7 +109,7 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 // subject is the pack under examination, with what is worked out of it once.
 type subject struct {
 	options Options
-	pack    *pack.Pack // a copy that prices the agents of the examination
+	pack    *pack.Pack // a copy that prices the agents of the examination and has no judges
 	spec    scoring.Spec
 	scorer  *scoring.Scorer
 	sets    []pack.InputSet
@@ -112,6 +118,8 @@ type subject struct {
 	runs    bool        // agents can run programs
 	room    int         // left for evidence, in bytes
 	over    int         // trials that are
+	// unjudged are the dimensions that judges would score.
+	unjudged []string
 }
 
 // testCase is a case of the pack.
@@ -123,6 +131,9 @@ type testCase struct {
 
 func newSubject(o Options) (s *subject, err error) {
 	s = &subject{options: o, pack: priced(o.Pack), room: maxEvidence}
+	if s.unjudged, err = leaveJudgesOut(s.pack); err != nil {
+		return nil, err
+	}
 	s.spec = s.pack.Version.EvaluationSpec.Normalize()
 	scorer, problems := scoring.Compile(s.spec)
 	if len(problems) > 0 {
@@ -161,6 +172,39 @@ func priced(p *pack.Pack) *pack.Pack {
 	}
 	spec.Pricing.Models = models
 	return &q
+}
+
+// ErrOnlyJudges says that judges alone decide what a pack's trials come to.
+var ErrOnlyJudges = errors.New("every dimension is scored by a judge: without asking a model there is nothing to examine")
+
+// leaveJudgesOut takes judges and what they score out of a pack, and names the
+// dimensions that are gone: an examination asks no model. Where nothing else
+// decides, all that is left has to be met.
+func leaveJudgesOut(p *pack.Pack) (gone []string, err error) {
+	spec := &p.Version.EvaluationSpec
+	if len(spec.LLMJudges) == 0 {
+		return nil, nil
+	}
+	whole := spec.Normalize().Scorecard
+	var kept []scoring.Dimension
+	gated := false
+	for _, d := range whole.Dimensions {
+		if d.Source == scoring.SourceJudge {
+			gone = append(gone, d.Key)
+			continue
+		}
+		kept, gated = append(kept, d), gated || d.Gate
+	}
+	if len(kept) == 0 {
+		return nil, ErrOnlyJudges
+	}
+	spec.LLMJudges, spec.JudgeMode = nil, scoring.Deterministic
+	spec.Scorecard.Dimensions, spec.Scorecard.JudgeLimits = kept, nil
+	if whole.Strategy != scoring.Binary && !gated {
+		spec.Scorecard.Strategy = scoring.Weighted
+		spec.Scorecard.PassThreshold = cmp.Or(whole.PassThreshold, new(1.0)) // a judge's gate may have been all there was
+	}
+	return gone, nil
 }
 
 // unpriced reports a cost limit that keeps agents of other models from

@@ -87,6 +87,29 @@ func TestReference(t *testing.T) {
 	})
 }
 
+// Judges are not asked: the rest of the pack is examined, as strictly as if they
+// had been.
+func TestJudgesAreLeftOut(t *testing.T) {
+	t.Parallel()
+	judge := "llm_judges: [{key: j, mode: rubric, model: gpt-4o, rubric: kind, context_from: [final_output]}]"
+	mixed := exam{reference: solvesSums, pack: strings.Replace(parts{
+		spec:      judge,
+		scorecard: "{strategy: hybrid, dimensions: [correctness, {key: tone, source: llm_judge, judge_key: j, gate: true, pass_threshold: 0.5}]}",
+	}.prompt(), "judge_mode: deterministic", "judge_mode: hybrid", 1)}
+	r := mixed.report(t)
+	if len(r.Findings) > 0 {
+		t.Errorf("got %+v", r.Findings)
+	}
+	if notes := strings.Join(r.Notes, "; "); !strings.Contains(notes, "without the dimensions tone") {
+		t.Errorf("got the notes %q", notes)
+	}
+	alone := mixed
+	alone.pack = strings.Replace(alone.pack, "[correctness, {", "[{", 1)
+	if _, err := packtest.Examine(t.Context(), alone.options(t)); !errors.Is(err, packtest.ErrOnlyJudges) {
+		t.Errorf("got %v, want %v", err, packtest.ErrOnlyJudges)
+	}
+}
+
 func TestAFailingReferenceIsExplained(t *testing.T) {
 	t.Parallel()
 	wrong := exam{pack: parts{}.prompt(), reference: `cases: {small: [{text: "3"}], large: [{text: "41"}]}`}.report(t)
