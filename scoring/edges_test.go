@@ -169,7 +169,7 @@ func TestEveryWorkedRow(t *testing.T) {
 		}
 	}
 	var missing []string
-	for _, part := range [][2]int{{1, 357}, {432, 492}} { // between them: judges, comparisons, gates, sessions
+	for _, part := range [][2]int{{1, 384}, {432, 492}} { // between them: comparisons, gates, sessions
 		for row := part[0]; row <= part[1]; row++ {
 			if !seen[row] {
 				missing = append(missing, strconv.Itoa(row))

@@ -249,7 +249,7 @@ func average(scores []float64) float64 {
 func variance(scores []float64) float64 {
 	mean, sum := average(scores), 0.0
 	for _, s := range scores {
-		sum += (s - mean) * (s - mean)
+		sum += float64((s - mean) * (s - mean)) // rounded, on every machine
 	}
 	return sum / float64(len(scores))
 }
