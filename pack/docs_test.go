@@ -20,27 +20,43 @@ const authorsPage = "../docs/packs.md"
 // example is a block of YAML on the page: a whole pack, or what is laid over
 // the page's pack of a mode.
 type example struct {
+	page string
 	line int
 	into string
 	text string
 	doc  map[string]any
 }
 
-func (e example) name() string { return fmt.Sprintf("%s:%d", authorsPage, e.line) }
+func (e example) name() string { return fmt.Sprintf("%s:%d", e.page, e.line) }
+
+// examplePages are the pages whose blocks are packs, in the order in which they
+// can be read.
+var examplePages = []string{authorsPage, "../docs/judges.md"}
 
 var pageBlock = regexp.MustCompile("(?ms)^```yaml(?: into ([a-z_]+))?\n(.*?)^```$")
 
-// examples are all blocks of the page, each as a whole pack.
+// pageExamples are all blocks of the pages, each as a whole pack.
 func pageExamples(t *testing.T) []example {
 	t.Helper()
-	page := read(t, authorsPage)
-	if blocks := strings.Count(page, "```") / 2; blocks != len(pageBlock.FindAllString(page, -1)) {
-		t.Fatalf("%s has %d blocks, some of which say neither yaml nor yaml into MODE", authorsPage, blocks)
-	}
 	whole := map[string]string{}
 	var all []example
+	for _, name := range examplePages {
+		all = append(all, examplesOf(t, name, whole)...)
+	}
+	return all
+}
+
+// examplesOf are the blocks of one page. whole holds the packs that stand as a
+// whole so far, by mode.
+func examplesOf(t *testing.T, name string, whole map[string]string) []example {
+	t.Helper()
+	page := read(t, name)
+	if blocks := strings.Count(page, "```") / 2; blocks != len(pageBlock.FindAllString(page, -1)) {
+		t.Fatalf("%s has %d blocks, some of which say neither yaml nor yaml into MODE", name, blocks)
+	}
+	var all []example
 	for _, m := range pageBlock.FindAllStringSubmatchIndex(page, -1) {
-		e := example{line: 1 + strings.Count(page[:m[0]], "\n"), text: page[m[4]:m[5]], doc: map[string]any{}}
+		e := example{page: name, line: 1 + strings.Count(page[:m[0]], "\n"), text: page[m[4]:m[5]], doc: map[string]any{}}
 		if m[2] >= 0 {
 			e.into = page[m[2]:m[3]]
 		}
