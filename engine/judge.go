@@ -266,23 +266,36 @@ func (p *Plan) judge(name string) JudgeModel {
 	return JudgeModel{Name: name}
 }
 
-// checkJudges refuses what no judge could do: a ranking of one agent, and a
-// budget in dollars that cannot be kept.
+// checkJudges refuses what no judge could do: a ranking of one agent, and
+// budgets that cannot be kept or that hold no call.
 func (p *Plan) checkJudges() error {
 	var errs []error
 	if p.scorer.Ranks() && len(p.Agents) < 2 {
 		errs = append(errs, errors.New("a judge of the mode n_wise ranks the agents of a run, and this one has a single agent: give a second --model or --deployment"))
 	}
-	if p.scorer.JudgeLimits().MaxCallsUSD <= 0 {
-		return errors.Join(errs...)
-	}
-	for _, m := range p.Judges {
-		if _, ok := p.scorer.Cost(m.Provider, m.Model, 1, 1); !ok {
-			errs = append(errs, fmt.Errorf("judge_limits.max_calls_usd cannot be kept for the judge %q: add a row for provider_key %q, provider_model_id %q to evaluation_spec.pricing.models",
-				m.Name, m.Provider, m.Model))
+	if p.scorer.JudgeLimits().MaxCallsUSD > 0 {
+		for _, m := range p.Judges {
+			if _, ok := p.scorer.Cost(m.Provider, m.Model, 1, 1); !ok {
+				errs = append(errs, fmt.Errorf("judge_limits.max_calls_usd cannot be kept for the judge %q: add a row for provider_key %q, provider_model_id %q to evaluation_spec.pricing.models",
+					m.Name, m.Provider, m.Model))
+			}
 		}
 	}
+	if len(errs) == 0 {
+		errs = p.tightLimits()
+	}
 	return errors.Join(errs...)
+}
+
+// tightLimits are the judges that a limit keeps from ever being asked.
+func (p *Plan) tightLimits() (errs []error) {
+	limits := newPanel(p, Deps{}, provider.Ref{}, func(event.Type, any) {})
+	for _, q := range p.scorer.SmallestQuestions() {
+		if why := limits.tooDear(p.judge(q.Model), q); why != "" {
+			errs = append(errs, fmt.Errorf("judge %q could not be asked a single time: %s; raise the limit", q.JudgeKey, why))
+		}
+	}
+	return errs
 }
 
 // askJudges asks all that the evidence leaves open about one trial.

@@ -478,6 +478,8 @@ func TestJudgesThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ judge, limits, want string }{
 		"a ranking of one": {ranked, "", "this one has a single agent"},
+		"a budget that holds no call": {fmt.Sprintf(rubricJudge, 1), "judge_limits: {max_tokens: 4000}",
+			`judge "j" could not be asked a single time: judge_limits.max_tokens: 0 of 4000 is used`},
 		"a budget without a price": {strings.Replace(fmt.Sprintf(rubricJudge, 1), "gpt-judge", "openai/unpriced-x", 1),
 			"judge_limits: {max_calls_usd: 1}", `judge_limits.max_calls_usd cannot be kept for the judge "openai/unpriced-x"`},
 	} {
@@ -538,12 +540,18 @@ func TestJudgeBudgetIsNeverPassed(t *testing.T) {
 		}
 		return reply
 	}
-	h := judged(t, fmt.Sprintf(rubricJudge, 1), "judge_limits: {max_tokens: 1}", answer, says("a"))
+	h := judged(t, fmt.Sprintf(rubricJudge, 1), "judge_limits: {max_tokens: 9000}", answer, says("a"))
 	unable, passed := 0, 0
 	for seed := range runs {
 		r = rand.New(rand.NewPCG(uint64(seed), 11))
 		tokens, usd = 0, 0
-		maxTokens, maxUSD := r.Int64N(60_000), float64(r.Int64N(100_000))/1e6
+		maxTokens, maxUSD := 5_600+r.Int64N(50_000), 0.019+float64(r.Int64N(90_000))/1e6 // one call fits, ten do not
+		switch r.IntN(4) {
+		case 0:
+			maxTokens = 0
+		case 1:
+			maxUSD = 0
+		}
 		limits := fmt.Sprintf("judge_limits: {max_tokens: %d, max_calls_usd: %g}", maxTokens, maxUSD)
 		src := strings.Replace(fmt.Sprintf(judgedPack, limits), "    scorecard:", "    "+fmt.Sprintf(rubricJudge, 1+r.IntN(10))+"\n    scorecard:", 1)
 		h.pack, h.facts = parse(t, src), nil

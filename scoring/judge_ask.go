@@ -101,6 +101,19 @@ func (s *Scorer) JudgeCalls() (trial, group int) {
 	return trial, group
 }
 
+// SmallestQuestions are questions without evidence, one for each judge and model:
+// no real one uses less.
+func (s *Scorer) SmallestQuestions() []Question {
+	var list []Question
+	for i := range s.judges {
+		j := &s.judges[i]
+		for _, model := range j.models() {
+			list = append(list, j.question(model, 1, j.envelope("")))
+		}
+	}
+	return list
+}
+
 // NextQuestion is the first question about a trial that its evidence has no
 // reply to; ok is false when all is asked. What a judge cannot be shown is not
 // asked, and rankings are no question about one trial: see [Scorer.NextRanking].
