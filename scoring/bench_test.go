@@ -51,6 +51,42 @@ func BenchmarkValidators(b *testing.B) {
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "validators/s")
 		})
 	}
+	for _, v := range []scoring.Validator{
+		{Type: scoring.FileContentMatch, Target: "file:f", ExpectedFrom: "literal:fox"},
+		{Type: scoring.FileExists, Target: "file:f"},
+		{Type: scoring.FileJSONSchema, Target: "file:j", Config: []byte(`{"schema":{"type":"object","required":["answer"]}}`)},
+		{Type: scoring.DirectoryStructure, Target: "file:d", Config: []byte(`{"required_files":["src/file-99"],"forbidden_files":[".env"]}`)},
+		{Type: scoring.CodeExecution, Target: "file:f", Config: []byte(`{"test_command":"make test"}`)},
+		{Type: scoring.Postcondition, Target: "file:f", Config: []byte(`{"condition":"contains","value":"fox"}`)},
+		{Type: scoring.ToolCallAssertion, Target: "tool_calls", Config: []byte(`{"tool_name":"read_file","min_count":10}`)},
+	} {
+		b.Run(v.Type, func(b *testing.B) {
+			spec, ev := oneValidator(), worked(answer)
+			v.Key = "v"
+			spec.Validators[0] = v
+			spec.PostExecutionChecks = append(spec.PostExecutionChecks, scoring.PostExecutionCheck{Key: "j", Type: scoring.FileCapture, Path: "/workspace/j"})
+			benchScore(b, spec, ev)
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "validators/s")
+		})
+	}
+}
+
+// worked is evidence of an agent that called twenty tools, left a hundred files
+// and passed its tests.
+func worked(text string) scoring.Evidence {
+	ev := answered()
+	ev.Files["f"] = scoring.CapturedFile{Key: "f", Path: "/workspace/f", Exists: true, Content: text, Size: int64(len(text))}
+	ev.Files["j"] = scoring.CapturedFile{Key: "j", Path: "/workspace/j", Exists: true, Content: `{"answer":"4","steps":[1,2,3]}`, Size: 30}
+	ev.CodeRuns["v"] = scoring.CodeRun{ValidatorKey: "v", ExitCode: new(0), Stdout: "===== 12 passed in 0.03s ====="}
+	d := scoring.CapturedDirectory{Key: "d", Path: "/workspace", Exists: true}
+	for i := range 100 {
+		d.Entries = append(d.Entries, scoring.DirectoryEntry{Path: fmt.Sprintf("/workspace/src/file-%d", i)})
+	}
+	ev.Directories["d"] = d
+	for i := range 20 {
+		ev.ToolCalls = append(ev.ToolCalls, scoring.ToolCall{Sequence: int64(i + 1), Name: "read_file", Arguments: fmt.Sprintf(`{"path":"file-%d"}`, i)})
+	}
+	return ev
 }
 
 // BenchmarkLargest takes the texts that cost most within the bounds.
