@@ -230,9 +230,9 @@ func (a *app) printPlan(p *engine.Plan) error {
 	}
 	calls, usd, why := p.JudgeCeiling()
 	for _, m := range p.Judges {
-		d.Judges = append(d.Judges, m.Provider+"/"+m.Model)
+		d.Judges = append(d.Judges, judgeAt(m))
 	}
-	d.MaxJudgeCalls, d.JudgeCostReason = calls, why
+	d.MaxJudgeQuestions, d.JudgeCostReason = calls, why
 	if why == "" {
 		d.MaxJudgeCostUSD = &usd
 	}
@@ -243,6 +243,14 @@ func (a *app) printPlan(p *engine.Plan) error {
 		d.Cases = append(d.Cases, c.Key)
 	}
 	return a.print(d, func(w io.Writer, v view.Options) error { return view.Plan(w, d, v) })
+}
+
+// judgeAt is a judge's model, and its address when that is not the provider's.
+func judgeAt(m engine.JudgeModel) string {
+	if m.BaseURL == "" {
+		return m.Provider + "/" + m.Model
+	}
+	return m.Provider + "/" + m.Model + " at " + m.BaseURL
 }
 
 // afterRun prints what came of a run and works out the exit status.

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ func (a *app) rejudge(ctx context.Context, r *rescoring, o rescoreOptions) error
 	r.doc.Judging = &view.RescoreJudging{Questions: asking.Questions, MaxTokens: asking.Tokens, MaxCostUSD: asking.CostUSD}
 	var names []string
 	for _, m := range judging.Judges() {
-		names = append(names, m.Provider+"/"+m.Model)
+		names = append(names, judgeAt(m))
 	}
 	a.say("judges: %d open questions to %s, at most %s tokens and %s", asking.Questions, strings.Join(names, ", "),
 		view.Tokens(asking.Tokens), view.USD(asking.CostUSD))
@@ -82,10 +83,14 @@ type rejudged struct {
 	groups  []storedGroup
 }
 
-// agreeToAsk lets a person at a terminal say no.
+// agreeToAsk lets a person at a terminal say no, and wants --yes where there is
+// nobody to ask.
 func (a *app) agreeToAsk(o rescoreOptions) error {
-	if o.yes || !a.interactive() {
+	if o.yes {
 		return nil
+	}
+	if !a.interactive() {
+		return usage("nobody can be asked whether to ask the judges").hint("add --yes, or --dry-run to see only what it can cost")
 	}
 	yes := false
 	if err := asked(huh.NewConfirm().Title("Ask the judges?").Value(&yes).Run()); err != nil {
@@ -174,6 +179,7 @@ func (a *app) askJudges(ctx context.Context, db *store.DB, r rejudged) error {
 	deps := engine.Deps{Judges: clients, Secrets: secrets, Now: a.p.Now}
 	var mu sync.Mutex
 	var used []scoring.Trial
+	unanswered, why := 0, ""
 	g, asking := errgroup.WithContext(ctx)
 	g.SetLimit(judgeGroups)
 	for _, group := range r.groups {
@@ -189,7 +195,9 @@ func (a *app) askJudges(ctx context.Context, db *store.DB, r rejudged) error {
 				return db.AppendFacts(context.WithoutCancel(asking), r.run.ID, facts)
 			})
 			mu.Lock()
-			used = append(used, scoring.Trial{Judging: spent, Carried: true})
+			used = append(used, scoring.Trial{Judging: spent.Used, Carried: true})
+			unanswered += spent.Unanswered
+			why = cmp.Or(why, spent.Why)
 			mu.Unlock()
 			return err
 		})
@@ -199,7 +207,10 @@ func (a *app) askJudges(ctx context.Context, db *store.DB, r rejudged) error {
 	for _, t := range used {
 		total.Add(t)
 	}
-	r.doc.Judging.Used = total.Scorecard().Judging
+	r.doc.Judging.Used, r.doc.Judging.Unanswered = total.Scorecard().Judging, unanswered
+	if unanswered > 0 {
+		a.say("! %d questions were not answered, and are left as they were: %s", unanswered, why)
+	}
 	if err != nil && ctx.Err() == nil {
 		return classify(fmt.Errorf("rescore run %s: %w", r.run.Name, err)).hint("what was answered is kept, and not asked again")
 	}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/store"
 )
 
@@ -42,9 +44,10 @@ With --pack, what the agents were given must be what the run gave them. A case
 whose payload, inputs, instructions, files or tools are others is left out. What
 the pack captures or runs and the run did not is missing: such validators say so.
 
-Exit status: 0, whatever flips; 1 with --exit-code when a verdict flipped; 64
-when the pack is wrong or another one; 66 when there is no such run, or the pack
-has not its input set; 77 when the store cannot be written.`,
+Exit status: 0, whatever flips; 1 with --exit-code when a verdict flipped, or
+nothing could be scored again; 64 when the pack is wrong or another one; 66 when
+there is no such run, or the pack has not its input set; 77 when the store
+cannot be written.`,
 		Example: `  agentclash eval rescore latest --exit-code
   agentclash eval rescore latest --pack my-pack.yaml --diff --dry-run
   agentclash eval rescore latest --pack my-pack.yaml
@@ -108,7 +111,7 @@ func runRescore(ctx context.Context, a *app, o rescoreOptions, selector string) 
 		return err
 	}
 	a.rescoreHints(d, run, o)
-	if o.exitCode && d.Flipped > 0 {
+	if o.exitCode && (d.Flipped > 0 || d.Rescored == 0) {
 		return verdict(statusError)
 	}
 	return nil
@@ -132,9 +135,17 @@ func (a *app) rescoreHints(d view.RescoreDocument, run store.Run, o rescoreOptio
 	if d.Rescored == 0 {
 		a.say("! nothing could be rescored, so nothing is stored")
 	}
+	if !o.judges && slices.ContainsFunc(d.Agents, lacksJudge) {
+		a.say("next: --judges asks what the evidence holds no answer to; with --dry-run it only says what that can cost")
+	}
 	if d.Flipped > 0 && !o.diff && !o.all && a.output == "table" {
 		a.say("next: add --diff to see which verdicts flipped, and why")
 	}
+}
+
+// lacksJudge says that trials of an agent have no verdict for want of a judge.
+func lacksJudge(a view.RescoredAgent) bool {
+	return slices.ContainsFunc(a.Undecidable, func(u view.Undecidable) bool { return u.Code == scoring.CodeJudgeError })
 }
 
 // rescoring finds the packs of a run that is to be scored again.

@@ -14,113 +14,155 @@ import (
 // again, so that each attempt can be read by itself; the judges' replies that
 // stand are among them. It also states that the attempt is queued.
 func (a *attempt) carry(ctx context.Context) (end ending, carried bool, err error) {
-	var before []event.Event
-	if a.number > 1 && a.run.deps.Recall != nil && len(a.run.plan.Judges) > 0 {
-		err = a.run.deps.Recall(ctx, a.trial.ID, a.number-1, func(e event.Event) error {
-			before = append(before, e)
-			return nil
-		})
-		if err != nil {
-			return ending{}, false, fmt.Errorf("read attempt %d of trial %s: %w", a.number-1, a.trial.ID, err)
-		}
+	before, err := a.before(ctx)
+	if err != nil {
+		return ending{}, false, err
 	}
-	end, ok, err := agentsPart(before)
+	end, ended, ok, err := endingOf(before)
 	if err != nil || !ok {
 		a.log.emitAs(event.SourceRun, event.TrialQueued, event.Queue{Attempt: a.number})
 		return ending{}, false, err
 	}
-	asked, err := a.judgesPart(before)
+	was, err := a.judgedSoFar(before)
 	if err != nil {
 		return ending{}, false, err
 	}
-	a.panel.used = asked.used
-	a.log.emitAs(event.SourceRun, event.TrialQueued, event.Queue{Attempt: a.number, Judging: &asked.used})
+	a.panel.used, a.ranked = was.used, was.ranked
+	if a.carried = ended; !ended { // nobody has counted what it cost
+		a.panel.own = was.spent
+	}
+	a.log.emitAs(event.SourceRun, event.TrialQueued, event.Queue{Attempt: a.number, Judging: &was.used})
 	for _, e := range before {
 		switch {
 		case e.Type == event.TrialQueued || e.Type == event.TrialDone:
-		case e.Source != event.SourceScoring || e.Type == event.ScoringStart || asked.answered[e.Sequence]:
+		case e.Source != event.SourceScoring || e.Type == event.ScoringStart || was.standing[e.Sequence]:
 			a.log.copy(e)
 		}
 	}
 	return end, true, a.log.err
 }
 
-// hearing is what the judges of an attempt were asked.
-type hearing struct {
-	answered map[int64]bool // events of answers that stand, and of their questions
-	used     event.JudgeUse // of the limits, with what may have been used and was not heard
+// before reads the attempt before this one, where that can be of use.
+func (a *attempt) before(ctx context.Context) (events []event.Event, err error) {
+	if a.number == 1 || a.run.deps.Recall == nil || len(a.run.plan.Judges) == 0 {
+		return nil, nil
+	}
+	err = a.run.deps.Recall(context.WithoutCancel(ctx), a.trial.ID, a.number-1, func(e event.Event) error {
+		events = append(events, e)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read attempt %d of trial %s: %w", a.number-1, a.trial.ID, err)
+	}
+	return events, nil
 }
 
-func (a *attempt) judgesPart(events []event.Event) (hearing, error) {
-	h := hearing{answered: map[int64]bool{}}
+// judged is what the judges of an attempt have said and used.
+type judged struct {
+	standing map[int64]bool  // events of replies that stand, and of their questions
+	used     event.JudgeUse  // of the limits, with what may have been used and was not heard
+	ranked   event.JudgeUse  // of a group's limits
+	spent    scoring.Judging // by what was answered, its part of rankings included
+}
+
+func (a *attempt) judgedSoFar(events []event.Event) (judged, error) {
+	j := judged{standing: map[int64]bool{}, spent: scoring.Judging{CostUSD: new(0.0)}}
 	fold := event.NewFold(a.run.plan.pack.ScoringCase(a.kase))
 	for _, e := range events {
 		if err := fold.Apply(e); err != nil {
-			return h, err
+			return j, err
 		}
 	}
 	for _, r := range a.run.plan.scorer.Reopen(fold.Evidence()) {
-		h.answered[r.Source.Sequence] = true
+		j.standing[r.Source.Sequence] = true
 	}
-	type sample struct {
-		id, model string
-		index     int
-	}
-	open := map[sample]event.Event{} // questions without an answer so far
+	asked := map[string]event.Event{} // questions without a reply so far
 	for _, e := range events {
-		switch e.Type {
-		case event.TrialQueued:
-			q, err := event.Decode[event.Queue](e)
-			if err != nil {
-				return h, err
-			}
-			h.count(q.Judging)
-		case event.JudgeStarted:
-			q, err := event.Decode[event.JudgeCall](e)
-			if err != nil {
-				return h, err
-			}
-			open[sample{q.QuestionID, q.JudgeModel, q.SampleIndex}] = e
-		case event.JudgeDone:
-			r, err := event.Decode[event.JudgeReply](e)
-			if err != nil {
-				return h, err
-			}
-			h.count(r.Used)
-			of := sample{r.QuestionID, r.JudgeModel, r.SampleIndex}
-			if h.answered[e.Sequence] {
-				h.answered[open[of].Sequence] = true
-			}
-			delete(open, of)
+		if err := j.take(a.run.plan, e, asked); err != nil {
+			return j, err
 		}
 	}
-	for _, e := range open { // the process died, or was ended, while it was asked
+	for _, e := range asked { // the process died, or was ended, while it waited
 		q, err := event.Decode[event.JudgeCall](e)
 		if err != nil {
-			return h, err
+			return j, err
 		}
-		h.used.Tokens += q.Reserved.Tokens
-		h.used.CostUSD += q.Reserved.CostUSD
+		q.Reserved.Unheard = true
+		j.used = j.used.Plus(q.Reserved)
 	}
-	return h, nil
+	return j, nil
 }
 
-// count takes note of a count that only grows.
-func (h *hearing) count(u *event.JudgeUse) {
-	if u != nil {
-		h.used.Tokens, h.used.CostUSD = max(h.used.Tokens, u.Tokens), max(h.used.CostUSD, u.CostUSD)
+// take looks at one event for what was used, and for which question a reply
+// that stands belongs to.
+func (j *judged) take(p *Plan, e event.Event, asked map[string]event.Event) error {
+	switch e.Type {
+	case event.TrialQueued:
+		q, err := event.Decode[event.Queue](e)
+		if err == nil && q.Judging != nil {
+			j.used = j.used.Max(*q.Judging)
+		}
+		return err
+	case event.CallFailed:
+		c, err := event.Decode[event.CallError](e)
+		if err == nil && c.JudgeUsed != nil {
+			j.used = j.used.Max(*c.JudgeUsed)
+		}
+		return err
+	case event.JudgeStarted:
+		q, err := event.Decode[event.JudgeCall](e)
+		asked[fmt.Sprint(q.QuestionID, q.JudgeModel, q.SampleIndex)] = e
+		return err
+	case event.JudgeDone:
+		r, err := event.Decode[event.JudgeReply](e)
+		if err != nil {
+			return err
+		}
+		j.reply(p, r)
+		of := fmt.Sprint(r.QuestionID, r.JudgeModel, r.SampleIndex)
+		if q, ok := asked[of]; ok && j.standing[e.Sequence] {
+			j.standing[q.Sequence] = true
+		}
+		delete(asked, of)
 	}
+	return nil
 }
 
-// agentsPart says how the agent's part of an attempt ended, and whether all of
-// it is there and the attempt came to nothing for want of its judges alone.
-func agentsPart(events []event.Event) (end ending, ok bool, err error) {
+// reply counts what a reply used. A trial bears its part of a ranking.
+func (j *judged) reply(p *Plan, r event.JudgeReply) {
+	if r.Used != nil && r.Shared {
+		j.ranked = j.ranked.Max(*r.Used)
+	} else if r.Used != nil {
+		j.used = j.used.Max(*r.Used)
+	}
+	if r.Usage == nil {
+		return
+	}
+	use, priced := p.use(p.judge(r.JudgeModel), r.Usage)
+	if n := len(r.Candidates); r.Shared && n > 0 {
+		use.Tokens, use.CostUSD = use.Tokens/int64(n), use.CostUSD/float64(n)
+	}
+	if !r.Shared || r.OwnPlace != nil && *r.OwnPlace == 0 {
+		j.spent.Calls++
+	}
+	j.spent.Tokens += use.Tokens
+	if !priced || j.spent.CostUSD == nil {
+		j.spent.CostUSD = nil
+		return
+	}
+	j.spent.CostUSD = new(*j.spent.CostUSD + use.CostUSD)
+}
+
+// endingOf says how the agent's part of an attempt ended and whether the attempt
+// itself did. ok says that all of the agent's part is there, and that the attempt
+// came to nothing, if it ended, for want of its judges alone.
+func endingOf(events []event.Event) (end ending, ended, ok bool, err error) {
 	for _, e := range events {
 		switch e.Type {
 		case event.ScoringStart:
 			s, err := event.Decode[event.ScoringStarted](e)
 			if err != nil {
-				return ending{}, false, err
+				return ending{}, false, false, err
 			}
 			end, ok = ending{stop: s.StopReason}, s.StopReason != ""
 			if s.AgentCode != "" {
@@ -129,10 +171,11 @@ func agentsPart(events []event.Event) (end ending, ok bool, err error) {
 		case event.TrialDone:
 			t, err := event.Decode[event.TrialEnd](e)
 			if err != nil {
-				return ending{}, false, err
+				return ending{}, false, false, err
 			}
-			ok = ok && t.Scorecard != nil && t.Scorecard.JudgeError != "" && t.Outcome == scoring.OutcomeInvalid
+			ended = true
+			ok = ok && t.Outcome == scoring.OutcomeInvalid && t.Scorecard != nil && t.Scorecard.LacksJudge()
 		}
 	}
-	return end, ok, nil
+	return end, ended, ok, nil
 }

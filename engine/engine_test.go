@@ -126,7 +126,15 @@ func (h *harness) run(t *testing.T) engine.Result {
 	return h.runPlan(t, t.Context(), h.plan(t))
 }
 
+// runPlan runs a plan, and holds every trial against itself scored again.
 func (h *harness) runPlan(t *testing.T, ctx context.Context, plan *engine.Plan) engine.Result {
+	t.Helper()
+	result := h.runOnly(t, ctx, plan)
+	h.scoreAgain(t, plan)
+	return result
+}
+
+func (h *harness) runOnly(t *testing.T, ctx context.Context, plan *engine.Plan) engine.Result {
 	t.Helper()
 	result, err := engine.Run(ctx, plan, engine.Deps{
 		Sink: event.SinkFunc(h.emit), Clients: h.clients, Judges: h.judges, Recall: h.recall, Boxes: h.boxes, Secrets: h.secrets,
@@ -136,7 +144,6 @@ func (h *harness) runPlan(t *testing.T, ctx context.Context, plan *engine.Plan) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.scoreAgain(t, plan)
 	return result
 }
 

@@ -86,26 +86,32 @@ func (r *run) rank(ctx context.Context, key groupKey, waiting []parked) error {
 	if err != nil {
 		return err
 	}
-	for {
+	for told := map[string]bool{}; ; {
 		q, ok := r.plan.scorer.NextRanking(g.Group)
-		if !ok {
+		if !ok || told[name(q)] { // a reply that is not found again would be asked for for ever
 			break
 		}
+		told[name(q)] = true
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		reply, err := r.askRanking(ctx, g, q)
-		if err != nil && ctx.Err() != nil {
+		reply, asking := r.askRanking(ctx, g, q)
+		if asking != nil && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err := r.tell(ctx, g, q, reply); err != nil {
 			return err
 		}
-		if err != nil {
-			for _, p := range waiting {
-				p.hopeless = true
-			}
+		if asking != nil {
 			break
+		}
+	}
+	if trial, replies := r.plan.scorer.Alone(g.Group); len(replies) > 0 && g.members[trial] != nil {
+		for _, reply := range replies {
+			g.members[trial].log.emitAs(event.SourceScoring, event.JudgeDone, event.JudgeReply{
+				JudgeKey: reply.JudgeKey, QuestionID: reply.QuestionID, Status: reply.Status, Reason: reply.Reason,
+				Candidates: reply.Candidates, OwnPlace: new(0), Shared: true,
+			})
 		}
 	}
 	g.panel.share(waiting)
@@ -118,15 +124,21 @@ func (r *run) rank(ctx context.Context, key groupKey, waiting []parked) error {
 }
 
 // askRanking asks once more for each retry of invalid trials that the run
-// allows: the trials of a group have no attempts apart.
+// allows, since the trials of a group have no attempts apart.
 func (r *run) askRanking(ctx context.Context, g *ranking, q scoring.Question) (reply event.JudgeReply, err error) {
-	for try := 0; try <= r.plan.Options.RetryInvalid; try++ {
+	for try := 0; ; try++ {
+		delete(g.panel.put, name(q)) // it is put again on purpose
 		reply, err = g.panel.ask(ctx, q)
-		if err != nil || reply.Status != scoring.JudgeFailed {
-			break
+		if err != nil || try >= r.plan.Options.RetryInvalid || r.heard(g, q, reply) || reply.Status == scoring.JudgeUnable {
+			return reply, err
 		}
+		g.panel.state(event.JudgeDone, reply)
 	}
-	return reply, err
+}
+
+// heard says that a reply ranks the candidates.
+func (r *run) heard(g *ranking, q scoring.Question, reply event.JudgeReply) bool {
+	return r.plan.scorer.Heard(g.RankReply(q, q.Shown[0], reply.Evidence()))
 }
 
 // ranking gathers a group: those who wait, and those of an earlier run of the
@@ -148,12 +160,19 @@ func (r *run) ranking(ctx context.Context, key groupKey, waiting []parked) (*ran
 	}
 	ref := provider.Ref{Case: key.caseKey, Repetition: key.repetition}
 	g.panel = r.panel(ref, func(typ event.Type, payload any) {
-		if call, ok := payload.(event.JudgeCall); ok {
-			call.CaseKey, call.Repetition = key.caseKey, key.repetition
-			payload = call
+		switch v := payload.(type) {
+		case event.JudgeCall:
+			v.CaseKey, v.Repetition = key.caseKey, key.repetition
+			payload = v
+		case event.JudgeReply:
+			v.CaseKey, v.Repetition = key.caseKey, key.repetition
+			payload = v
 		}
 		g.err = cmp.Or(g.err, r.emit(ctx, typ, payload))
 	})
+	for _, p := range waiting {
+		g.panel.used = g.panel.used.Max(p.ranked)
+	}
 	return g, nil
 }
 
@@ -180,7 +199,7 @@ func (r *run) scoredBefore(ctx context.Context, key groupKey, lane int) (scoring
 			return scoring.Evidence{}, false, err
 		}
 		fold := event.NewFold(r.plan.pack.ScoringCase(kase))
-		if err := r.deps.Recall(ctx, t.TrialID, t.Attempt, fold.Apply); err != nil {
+		if err := r.deps.Recall(context.WithoutCancel(ctx), t.TrialID, t.Attempt, fold.Apply); err != nil {
 			return scoring.Evidence{}, false, fmt.Errorf("read trial %s, which is ranked with others: %w", t.TrialID, err)
 		}
 		return fold.Evidence(), true, nil
@@ -191,16 +210,15 @@ func (r *run) scoredBefore(ctx context.Context, key groupKey, lane int) (scoring
 // tell states what came of a ranking's question: once as the run's fact, with
 // what it used, and to each trial as its own evidence.
 func (r *run) tell(ctx context.Context, g *ranking, q scoring.Question, reply event.JudgeReply) error {
-	for _, i := range q.Shown {
-		reply.Candidates = append(reply.Candidates, g.Names[i])
-	}
-	whole := reply
-	whole.CaseKey, whole.Repetition = g.CaseKey, g.Repetition
-	if err := cmp.Or(g.err, r.emit(ctx, event.JudgeDone, whole)); err != nil {
-		return err
+	whole := shared(g.Group, q, q.Shown[0], reply)
+	whole.QuestionID, whole.OwnPlace, whole.Shared = "", nil, false
+	g.panel.state(event.JudgeDone, whole)
+	if g.err != nil {
+		return g.err
 	}
 	for i, a := range g.members {
 		own := shared(g.Group, q, i, reply)
+		own.Late = slices.Contains(g.members, nil)
 		if a == nil {
 			g.Trials[i].JudgeReplies = append(g.Trials[i].JudgeReplies, own.Evidence())
 			continue
@@ -217,7 +235,7 @@ func (r *run) tell(ctx context.Context, g *ranking, q scoring.Question, reply ev
 // shared is one trial's own copy of a ranking's reply.
 func shared(g scoring.Group, q scoring.Question, trial int, reply event.JudgeReply) event.JudgeReply {
 	of := g.RankReply(q, trial, reply.Evidence())
-	reply.Shared, reply.Usage, reply.Timing, reply.Used, reply.Candidates = true, nil, nil, nil, of.Candidates
+	reply.QuestionID, reply.Shared, reply.Candidates = of.QuestionID, true, of.Candidates
 	if of.Own >= 0 {
 		reply.OwnPlace = &of.Own
 	}
@@ -232,10 +250,10 @@ func (p *panel) share(waiting []parked) {
 	}
 	n := len(waiting)
 	for i, w := range waiting {
-		part := scoring.Judging{Calls: portion(p.own.Calls, i, n), Tokens: int64(portion(int(p.own.Tokens), i, n))}
+		mine := scoring.Judging{Calls: part(p.own.Calls, i, n), Tokens: int64(part(int(p.own.Tokens), i, n))}
 		own := &w.panel.own
-		own.Calls += part.Calls
-		own.Tokens += part.Tokens
+		own.Calls += mine.Calls
+		own.Tokens += mine.Tokens
 		if p.own.CostUSD == nil || own.CostUSD == nil {
 			own.CostUSD = nil
 		} else {
@@ -244,11 +262,11 @@ func (p *panel) share(waiting []parked) {
 	}
 }
 
-// portion is the i-th of n parts of a whole number.
-func portion(whole, i, n int) int {
-	part := whole / n
+// part is the i-th of n parts of a whole number.
+func part(whole, i, n int) int {
+	share := whole / n
 	if i < whole%n {
-		part++
+		share++
 	}
-	return part
+	return share
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/agentclash/agentclash/engine/event"
@@ -13,7 +15,7 @@ import (
 )
 
 // maxJudgeText is what is kept of a judge's reply, in bytes.
-const maxJudgeText = 64 << 10
+const maxJudgeText = 256 << 10
 
 // maxJudgeFailures is how many calls to a judge's model may fail one after the
 // other before the rest of its samples are not asked for.
@@ -62,11 +64,13 @@ type panel struct {
 	// state writes a fact down.
 	state func(event.Type, any)
 
-	used   event.JudgeUse  // against the limits, by earlier attempts as well
-	own    scoring.Judging // what this attempt used
-	said   map[string]bool // questions whose prompt is written down
-	failed map[string]int  // calls to a model that failed one after the other
-	capped map[string]bool // limits that were reached
+	used    event.JudgeUse             // against the limits, by earlier attempts as well
+	own     scoring.Judging            // what counts as this attempt's spend
+	put     map[string]bool            // questions that were put, by sample
+	said    map[string]bool            // questions whose prompt is written down
+	failed  map[string]int             // calls to a model that failed one after the other
+	refused map[string]*provider.Error // models that refuse every question
+	capped  map[string]bool            // limits that were reached
 }
 
 func (r *run) panel(ref provider.Ref, state func(event.Type, any)) *panel {
@@ -78,45 +82,84 @@ func newPanel(p *Plan, deps Deps, ref provider.Ref, state func(event.Type, any))
 		plan: p, clients: deps.Judges, limits: p.scorer.JudgeLimits(), ref: ref, state: state,
 		retry: provider.Retry{Seed: p.Options.Seed, Sleep: deps.Sleep},
 		own:   scoring.Judging{CostUSD: new(0.0)},
-		said:  map[string]bool{}, failed: map[string]int{}, capped: map[string]bool{},
+		put:   map[string]bool{}, said: map[string]bool{}, failed: map[string]int{},
+		refused: map[string]*provider.Error{}, capped: map[string]bool{},
 	}
 }
 
 // judging is what the panel's own calls came to, nil for none.
 func (p *panel) judging() *scoring.Judging {
-	if p.own.Calls == 0 && p.own.CostUSD != nil && *p.own.CostUSD == 0 {
+	if p.own.Calls == 0 && p.own.Tokens == 0 && p.own.CostUSD != nil && *p.own.CostUSD == 0 {
 		return nil
 	}
 	return new(p.own)
 }
 
 // ask puts one question, and returns what came of it as a fact that is still to
-// be stated. The error is a context's end, or a failure that every question of
-// every trial would meet, such as a wrong key; of the second there is a fact as
-// well.
+// be stated. The error is the context's end, or a question that was put before:
+// its reply was not found again, and it would be asked for ever.
 func (p *panel) ask(ctx context.Context, q scoring.Question) (reply event.JudgeReply, err error) {
 	m := p.plan.judge(q.Model)
 	reply = event.JudgeReply{
 		JudgeKey: q.JudgeKey, Mode: q.Mode, JudgeModel: q.Model, SampleIndex: q.Sample, QuestionID: q.ID,
-		ProviderKey: m.Provider, ProviderModelID: m.Model, Status: scoring.JudgeAnswered,
+		ProviderKey: m.Provider, ProviderModelID: m.Model,
 	}
+	defer func() {
+		if r := recover(); r != nil { // a bug of ours: the others go on
+			p.failed[q.Model]++
+			reply.Status, reply.Code, reply.Reason = scoring.JudgeFailed, stopInternal, fmt.Sprintf("this is a bug in agentclash: %v", r)
+		}
+		reply.Used = new(p.used)
+	}()
+	if p.put[name(q)] {
+		return p.unanswered(reply, stopInternal, "the reply to this question was not found again"), fmt.Errorf("judge %q: the reply of %q was not found again", q.JudgeKey, q.Model)
+	}
+	p.put[name(q)] = true
 	client := p.clients[q.Model]
 	if client == nil {
-		err := fmt.Errorf("judge %q: the run has no client for %q", q.JudgeKey, q.Model)
-		reply.Status, reply.Code, reply.Reason = scoring.JudgeFailed, stopInternal, err.Error()
-		return reply, err
+		return p.unanswered(reply, stopInternal, fmt.Sprintf("the run has no client for %q", q.Model)), nil
 	}
-	if why := p.tooDear(m, q); why != "" {
+	if e := p.refused[q.Model]; e != nil {
+		return p.unanswered(reply, string(e.Code), "not asked: "+e.Error()), nil
+	}
+	if n := p.failed[q.Model]; n >= maxJudgeFailures {
+		return p.unanswered(reply, string(provider.Unavailable), fmt.Sprintf("not asked: %d calls before it failed", n)), nil
+	}
+	q, why := p.fit(m, q)
+	if why != "" {
 		reply.Status, reply.Reason = scoring.JudgeUnable, why
-		return reply, nil
-	}
-	if p.failed[q.Model] >= maxJudgeFailures {
-		reply.Status, reply.Code = scoring.JudgeFailed, string(provider.Unavailable)
-		reply.Reason = fmt.Sprintf("not asked: %d calls before it failed", p.failed[q.Model])
+		if p.used.Unheard { // it was not what judges said that used it up
+			reply = p.unanswered(reply, string(provider.Unavailable), why+", some of it by calls that were not answered")
+		}
 		return reply, nil
 	}
 	p.announce(m, q)
-	defer func() { reply.Used = new(p.used) }()
+	res, err := p.call(ctx, m, q, client)
+	if err != nil {
+		return p.noAnswer(ctx, q, reply, err)
+	}
+	p.ref.Call++
+	p.failed[q.Model] = 0
+	p.spend(m, q, &res)
+	reply.Status, reply.ResponseText = scoring.JudgeAnswered, clipText(res.Text, maxJudgeText)
+	reply.FinishReason, reply.Usage = string(res.Finish), res.Usage
+	reply.Timing = &event.Timing{TTFTMS: res.TTFT.Milliseconds(), TotalLatencyMS: res.Elapsed.Milliseconds()}
+	if res.Model != "" {
+		reply.ProviderModelID = res.Model
+	}
+	return reply, nil
+}
+
+// name tells the samples of a trial, or of a group, apart.
+func name(q scoring.Question) string { return fmt.Sprintf("%s %s %d", q.JudgeKey, q.Model, q.Sample) }
+
+func (p *panel) unanswered(reply event.JudgeReply, code, reason string) event.JudgeReply {
+	reply.Status, reply.Code, reply.Reason = scoring.JudgeFailed, code, clipText(reason, maxReason)
+	return reply
+}
+
+// call makes the call, again while that can help and fits the limits.
+func (p *panel) call(ctx context.Context, m JudgeModel, q scoring.Question, client provider.Client) (provider.Response, error) {
 	req := provider.Request{
 		Ref: p.ref, Model: m.Model, Messages: []provider.Message{{Role: provider.User, Content: q.Prompt}},
 		Sampling: provider.Sampling{MaxOutputTokens: q.MaxOutputTokens},
@@ -130,48 +173,84 @@ func (p *panel) ask(ctx context.Context, q scoring.Question) (reply event.JudgeR
 		}
 		counted = t.Try
 	}
-	res, err := retry.Do(ctx, client, req, provider.Observer{
+	return retry.Do(ctx, client, req, provider.Observer{
 		Again:  func(t provider.FailedTry) bool { count(t); return p.tooDear(m, q) == "" },
 		Failed: func(t provider.FailedTry) { count(t); p.failedTry(m, q, t) },
 	})
-	if err != nil {
-		return p.noAnswer(ctx, q, reply, err)
+}
+
+// fit cuts so much out of a question's evidence that it fits the limits; why
+// says which one it cannot fit.
+func (p *panel) fit(m JudgeModel, q scoring.Question) (fits scoring.Question, why string) {
+	if p.tooDear(m, q) == "" {
+		return q, ""
 	}
-	p.ref.Call++
-	p.failed[q.Model] = 0
-	p.spend(m, q, &res)
-	reply.ResponseText, reply.FinishReason, reply.Usage = clipText(res.Text, maxJudgeText), string(res.Finish), res.Usage
-	reply.Timing = &event.Timing{TTFTMS: res.TTFT.Milliseconds(), TotalLatencyMS: res.Elapsed.Milliseconds()}
-	if res.Model != "" {
-		reply.ProviderModelID = res.Model
+	room := int64(math.MaxInt64)
+	if p.limits.MaxTokens > 0 {
+		room = p.limits.MaxTokens - p.used.Tokens - q.MaxOutputTokens
 	}
-	return reply, nil
+	if most := p.limits.MaxCallsUSD; most > 0 {
+		out, _ := p.plan.scorer.Cost(m.Provider, m.Model, 0, q.MaxOutputTokens)
+		million, _ := p.plan.scorer.Cost(m.Provider, m.Model, 1e6, 0)
+		if million > 0 {
+			room = min(room, int64((most-p.used.CostUSD-out)/million*1e6)-1)
+		}
+	}
+	if small, ok := q.Within(room); ok && p.tooDear(m, small) == "" {
+		return small, ""
+	}
+	why = p.tooDear(m, q)
+	if !p.capped[why] {
+		p.capped[why] = true
+		p.reached()
+	}
+	return q, why
+}
+
+// reached states that a limit leaves no room for another call.
+func (p *panel) reached() {
+	if most := p.limits.MaxTokens; most > 0 {
+		p.state(event.BudgetReach, event.Budget{Limit: "judge_limits.max_tokens", Allowed: float64(most), Used: float64(p.used.Tokens)})
+	}
+	if most := p.limits.MaxCallsUSD; most > 0 {
+		p.state(event.BudgetReach, event.Budget{Limit: "judge_limits.max_calls_usd", Allowed: most, Used: p.used.CostUSD})
+	}
 }
 
 // mayCost says that a failed try may have been answered and not heard: the
 // server neither refused it nor could not be reached at all.
 func mayCost(e *provider.Error) bool {
 	var op *net.OpError
-	unheard := errors.As(e, &op) && op.Op == "dial"
-	return e.Status == 0 && !e.FromRecording && !unheard
+	if e.FromRecording || errors.As(e, &op) && op.Op == "dial" {
+		return false
+	}
+	switch e.Status {
+	case 0, http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
 }
 
-// noAnswer says what a call that failed for good means.
+// noAnswer says what a call that failed for good means. What a provider refuses
+// for what the agent wrote cannot be judged, and is no failure to reach it.
 func (p *panel) noAnswer(ctx context.Context, q scoring.Question, reply event.JudgeReply, err error) (event.JudgeReply, error) {
 	if ctx.Err() != nil {
-		return reply, context.Cause(ctx)
+		return p.unanswered(reply, string(provider.Cancelled), err.Error()), context.Cause(ctx)
 	}
-	reply.Status, reply.Reason = scoring.JudgeFailed, clipText(err.Error(), maxReason)
-	reply.Code = stopInternal
 	var call *provider.Error
-	if errors.As(err, &call) {
-		reply.Code = string(call.Code)
-		switch call.Code {
-		case provider.Auth, provider.UnknownModel, provider.InvalidRequest:
-			return reply, call
-		}
+	if !errors.As(err, &call) {
+		p.failed[q.Model]++
+		return p.unanswered(reply, stopInternal, err.Error()), nil
 	}
-	p.failed[q.Model]++
+	reply = p.unanswered(reply, string(call.Code), err.Error())
+	switch call.Code {
+	case provider.ContentFilter, provider.ContextLength:
+		reply.Status = scoring.JudgeUnable
+	case provider.Auth, provider.UnknownModel:
+		p.refused[q.Model] = call
+	default:
+		p.failed[q.Model]++
+	}
 	return reply, nil
 }
 
@@ -194,7 +273,7 @@ func (p *panel) failedTry(m JudgeModel, q scoring.Question, t provider.FailedTry
 	p.ref.Call++
 	c := event.CallError{
 		ProviderKey: m.Provider, Model: m.Model, Code: string(t.Err.Code), Status: t.Err.Status, Message: t.Err.Message,
-		Retryable: t.Err.Retryable(), RetryAfterMS: t.Err.RetryAfter.Milliseconds(), Try: t.Try, JudgeKey: q.JudgeKey,
+		Retryable: t.Err.Retryable(), RetryAfterMS: t.Err.RetryAfter.Milliseconds(), Try: t.Try, JudgeKey: q.JudgeKey, JudgeUsed: new(p.used),
 	}
 	p.state(event.CallFailed, c)
 	if t.Retrying {
@@ -221,14 +300,9 @@ func (p *panel) tooDear(m JudgeModel, q scoring.Question) string {
 		{"max_tokens", float64(p.used.Tokens), float64(p.limits.MaxTokens), float64(most.Tokens)},
 		{"max_calls_usd", p.used.CostUSD, p.limits.MaxCallsUSD, most.CostUSD},
 	} {
-		if b.allowed <= 0 || b.used+b.each <= b.allowed {
-			continue
+		if b.allowed > 0 && b.used+b.each > b.allowed {
+			return fmt.Sprintf("judge_limits.%s: %.6g of %.6g is used, and a call can come to %.6g", b.key, b.used, b.allowed, b.each)
 		}
-		if !p.capped[b.key] {
-			p.capped[b.key] = true
-			p.state(event.BudgetReach, event.Budget{Limit: "judge_limits." + b.key, Allowed: b.allowed, Used: b.used})
-		}
-		return fmt.Sprintf("judge_limits.%s: %g of %g is used, and a call can come to %g", b.key, b.used, b.allowed, b.each)
 	}
 	return ""
 }
@@ -239,21 +313,30 @@ func (p *panel) spend(m JudgeModel, q scoring.Question, res *provider.Response) 
 	p.own.Calls++
 	if res == nil || res.Usage == nil {
 		most := p.most(m, q)
-		p.used.Tokens += most.Tokens
-		p.used.CostUSD += most.CostUSD
+		most.Unheard = res == nil
+		p.used = p.used.Plus(most)
 		p.own.CostUSD = nil // nobody knows
 		return
 	}
-	tokens := max(res.Usage.Total, res.Usage.Input+res.Usage.Output)
-	usd, priced := p.plan.scorer.Cost(m.Provider, m.Model, res.Usage.Input, res.Usage.Output)
-	p.used.Tokens += tokens
-	p.used.CostUSD += usd
-	p.own.Tokens += tokens
+	use, priced := p.plan.use(m, res.Usage)
+	p.used = p.used.Plus(use)
+	p.count(use, priced)
+}
+
+// count adds to what is this attempt's spend.
+func (p *panel) count(use event.JudgeUse, priced bool) {
+	p.own.Tokens += use.Tokens
 	if !priced || p.own.CostUSD == nil {
 		p.own.CostUSD = nil
 		return
 	}
-	p.own.CostUSD = new(*p.own.CostUSD + usd)
+	p.own.CostUSD = new(*p.own.CostUSD + use.CostUSD)
+}
+
+// use is what a reply says that it used.
+func (p *Plan) use(m JudgeModel, u *provider.Usage) (use event.JudgeUse, priced bool) {
+	usd, priced := p.scorer.Cost(m.Provider, m.Model, u.Input, u.Output)
+	return event.JudgeUse{Tokens: max(u.Total, u.Input+u.Output), CostUSD: usd}, priced
 }
 
 // judge finds the model of a judge.
@@ -300,10 +383,10 @@ func (p *Plan) tightLimits() (errs []error) {
 
 // askJudges asks all that the evidence leaves open about one trial.
 func (a *attempt) askJudges(ctx context.Context, end ending) ending {
-	for !a.hopeless {
+	for {
 		q, ok := a.run.plan.scorer.NextQuestion(a.log.fold.Evidence())
 		if !ok || a.log.err != nil {
-			break
+			return end
 		}
 		if over, stop := halted(ctx); stop {
 			return over
@@ -316,7 +399,8 @@ func (a *attempt) askJudges(ctx context.Context, end ending) ending {
 			a.log.clock.pass(time.Duration(reply.Timing.TotalLatencyMS) * time.Millisecond)
 		}
 		a.log.emitAs(event.SourceScoring, event.JudgeDone, reply)
-		a.hopeless = err != nil
+		if err != nil {
+			return end
+		}
 	}
-	return end
 }

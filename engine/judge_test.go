@@ -136,7 +136,7 @@ func TestJudges(t *testing.T) {
 				t.Errorf("got the score %v, want %v to %v", got, c.low, c.high)
 			}
 			for _, e := range h.facts {
-				if len(e.Payload) > 256<<10 {
+				if len(e.Payload) > 300<<10 {
 					t.Errorf("%s holds %d bytes", e.Type, len(e.Payload))
 				}
 			}
@@ -335,8 +335,11 @@ func TestInterruptedJudge(t *testing.T) {
 	h.onFact = nil
 	h.runPlan(t, t.Context(), plan)
 	trial := h.only(t)
-	if trial.Outcome != "passed" || !trial.Carried || trial.Judging == nil || trial.Judging.Calls != 1 {
-		t.Errorf("got %s, carried %v, judging %+v; want one call more", trial.Outcome, trial.Carried, trial.Judging)
+	if trial.Outcome != "passed" || trial.Carried || trial.Judging == nil || trial.Judging.Calls != 3 || trial.Judging.Tokens != 45 {
+		t.Errorf("got %s, carried %v, judging %+v; want all calls counted here: the attempt before never ended", trial.Outcome, trial.Carried, trial.Judging)
+	}
+	if n := countFacts(h, event.CallStarted, 2); n != 1 {
+		t.Errorf("the second attempt states %d calls of the agent, want the first one's", n)
 	}
 	if n := countFacts(h, event.JudgeDone, 2); n != 3 {
 		t.Errorf("the second attempt holds %d replies, want 3", n)
@@ -376,8 +379,8 @@ func TestRanking(t *testing.T) {
 		if d := agent.Dimensions[1]; d.Score == nil || *d.Score != want {
 			t.Errorf("%s: got %+v, want %v", result.Agents[lane].Label, d, want)
 		}
-		// three calls of 30 tokens, shared
-		if agent.Judging == nil || agent.Judging.Tokens < 22 || agent.Judging.Tokens > 23 {
+		// four calls of 15 tokens, shared: two agents stand in each place twice
+		if agent.Judging == nil || agent.Judging.Tokens != 30 || agent.Judging.Calls != 2 {
 			t.Errorf("%s: judging %+v", result.Agents[lane].Label, agent.Judging)
 		}
 	}
@@ -393,8 +396,8 @@ func TestRanking(t *testing.T) {
 			}
 		}
 	}
-	if calls != 3 {
-		t.Errorf("the agents are ranked %d times, want 3", calls)
+	if calls != 4 {
+		t.Errorf("the agents are ranked %d times, want 4", calls)
 	}
 }
 
@@ -422,6 +425,7 @@ func TestRankingOfSome(t *testing.T) {
 	}{
 		{"one is invalid", []string{says("dear a"), says("a"), broken}, []string{"passed", "failed", "invalid unavailable"}},
 		{"one has nothing to show", []string{says("dear a"), silent, says("a")}, []string{"passed", "failed empty_output", "failed"}},
+		{"one is left, and has won", []string{says("dear a"), silent}, []string{"passed", "failed empty_output"}},
 		{"one is left", []string{says("dear a"), broken}, []string{"invalid judge_error", "invalid unavailable"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -573,4 +577,153 @@ func TestJudgeBudgetIsNeverPassed(t *testing.T) {
 		t.Errorf("%d samples were refused, %d trials passed and %d calls were made: that shows nothing", unable, passed, calls)
 	}
 	t.Logf("%d runs, %d calls, %d samples refused, %d trials passed", runs, calls, unable, passed)
+}
+
+// What the agent wrote, however long, is judged within the limits: with the
+// middle cut out, not left unjudged.
+func TestLongAnswerIsCutToTheBudget(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	longest := 0
+	h := judged(t, fmt.Sprintf(rubricJudge, 2), "judge_limits: {max_calls_usd: 0.04}", func(r openaitest.Request) openaitest.Reply {
+		mu.Lock()
+		defer mu.Unlock()
+		longest = max(longest, len(question(r)))
+		return openaitest.Text(`{"score": 1}`)
+	}, says("a "+strings.Repeat("very long ", 9000)))
+	h.run(t)
+	trial := h.only(t)
+	if trial.Outcome != "failed" || trial.Scorecard.Judges[0].UnableCount > 0 || longest == 0 || longest > 25_000 {
+		t.Errorf("got %s %s, %d unable, a prompt of %d bytes", trial.Outcome, trial.Code, trial.Scorecard.Judges[0].UnableCount, longest)
+	}
+}
+
+// What a provider refuses for what the agent wrote is no way out: the trial is
+// not passed, and the others go on.
+func TestRefusedEvidence(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]string{"content_filter": "failed ", "context_length_exceeded": "failed ", "unsupported_value": "invalid invalid_request"} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			h := judged(t, fmt.Sprintf(rubricJudge, 1), "", func(openaitest.Request) openaitest.Reply {
+				return openaitest.Error(400, "invalid_request_error", code, "we do not like this prompt")
+			}, says("a"))
+			h.options.RetryInvalid = 0
+			h.options.Repetitions = 2
+			h.run(t)
+			trials := h.trials(t)
+			if len(trials) != 2 {
+				t.Fatalf("got %d trials, want both repetitions", len(trials))
+			}
+			if got := string(trials[0].Outcome) + " " + trials[0].Code; got != want {
+				t.Errorf("got %s (%s), want %s", got, trials[0].Reason, want)
+			}
+		})
+	}
+}
+
+// A limit that calls without an answer have used up is not the pack's fault, nor
+// a judge that has nothing to say.
+func TestBudgetUsedUpUnheard(t *testing.T) {
+	t.Parallel()
+	h := judged(t, fmt.Sprintf(rubricJudge, 2), "judge_limits: {max_tokens: 9000}", func(openaitest.Request) openaitest.Reply {
+		r := openaitest.Text(`{"score": 5}`)
+		r.CutAfter = 1
+		return r
+	}, says("a"))
+	h.run(t)
+	for _, trial := range h.trials(t) {
+		if trial.Outcome != "invalid" || trial.Code != "unavailable" || trial.Phase != "scoring" {
+			t.Errorf("attempt %d: got %s %s in %q: %s", trial.Attempt, trial.Outcome, trial.Code, trial.Phase, trial.Reason)
+		}
+	}
+}
+
+// An interruption between two tries of a judge takes nothing off what they may
+// have used.
+func TestInterruptedTriesCount(t *testing.T) {
+	t.Parallel()
+	h := judged(t, fmt.Sprintf(rubricJudge, 1), "judge_limits: {max_tokens: 12000}", func(openaitest.Request) openaitest.Reply {
+		r := openaitest.Text(`{"score": 5}`)
+		r.CutAfter = 1
+		return r
+	}, says("a"))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	tries := 0
+	h.onFact = func(e event.Event) {
+		if e.Type == event.CallFailed {
+			if tries++; tries == 2 {
+				cancel(engine.ErrInterrupted)
+			}
+		}
+	}
+	plan := h.plan(t)
+	h.runPlan(t, ctx, plan)
+	left := plan.Trials
+	left[0].Attempt = 2
+	if err := plan.Reopen(h.pack, engine.Progress{Left: left, Prior: make([][]scoring.Trial, 1), Facts: 2}); err != nil {
+		t.Fatal(err)
+	}
+	h.onFact = nil
+	h.runPlan(t, t.Context(), plan)
+	if n := countFacts(h, event.CallFailed, 2); n != 0 {
+		t.Errorf("%d more calls were made, and two had used up the limit", n)
+	}
+}
+
+// A ranking that nobody can read is asked again, as often as an invalid trial
+// would be tried again.
+func TestGarbledRanking(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	asked := 0
+	h := judged(t, ranked, "", func(r openaitest.Request) openaitest.Reply {
+		mu.Lock()
+		defer mu.Unlock()
+		if asked++; asked%2 == 1 {
+			return openaitest.Text("the second one")
+		}
+		return kinder(r)
+	}, says("dear a"), says("a"))
+	result := h.run(t)
+	if asked != 8 || !result.Agents[0].Scorecard.Passed {
+		t.Errorf("asked %d times, %+v", asked, result.Agents[0].Scorecard)
+	}
+}
+
+// A bug in a client ends no run.
+func TestPanickingJudge(t *testing.T) {
+	t.Parallel()
+	for name, judge := range map[string]string{"rubric": fmt.Sprintf(rubricJudge, 1), "ranking": ranked} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := judged(t, judge, "", replying(""), says("a"), says("aa"))
+			h.judges["gpt-judge"] = panicking{}
+			h.run(t)
+			for _, trial := range h.trials(t) {
+				if trial.Outcome != "invalid" || trial.Code != "internal_error" || trial.Phase != "scoring" {
+					t.Errorf("got %s %s in %q", trial.Outcome, trial.Code, trial.Phase)
+				}
+			}
+		})
+	}
+}
+
+// A secret that is a part of a judge's name would hide its reply: it is not
+// asked for ever.
+func TestReplyThatIsNotFoundAgain(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	asked := 0
+	h := judged(t, fmt.Sprintf(rubricJudge, 1), "", func(openaitest.Request) openaitest.Reply {
+		mu.Lock()
+		defer mu.Unlock()
+		asked++
+		return openaitest.Text(`{"score": 5}`)
+	}, says("a"))
+	h.secrets, h.options.RetryInvalid = []string{"gpt-judge"}, 0
+	h.runOnly(t, t.Context(), h.plan(t)) // what is stored has no name of the judge
+	if trial := h.only(t); asked != 1 || trial.Outcome != "invalid" {
+		t.Errorf("asked %d times, and the trial is %s", asked, trial.Outcome)
+	}
 }

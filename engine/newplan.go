@@ -278,11 +278,11 @@ func (p *Plan) Ceiling(lane int) (usd float64, why string) {
 	return max(in, out) * attempts, ""
 }
 
-// JudgeCeiling is how many calls the run's judges can make and what these can
-// cost, retries of invalid trials included. why says what is missing when there
+// JudgeCeiling is how many questions the run's judges can be asked and what these
+// can cost, retries of invalid trials included. why says what is missing when there
 // is no ceiling.
 func (p *Plan) JudgeCeiling() (calls int, usd float64, why string) {
-	each, ranked := p.scorer.JudgeCalls()
+	each, ranked := p.scorer.JudgeCalls(len(p.Agents))
 	groups := len(p.Cases) * p.Options.Repetitions
 	attempts := 1 + p.Options.RetryInvalid
 	calls = attempts * groups * (each*len(p.Agents) + ranked)

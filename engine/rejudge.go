@@ -75,7 +75,9 @@ func (j *Rejudging) Open(trials []StoredTrial) (Asking, error) {
 				break
 			}
 			used.Add(j.most(q))
-			ev.JudgeReplies = append(ev.JudgeReplies, unanswered(q))
+			ev.JudgeReplies = append(ev.JudgeReplies, scoring.JudgeReply{
+				JudgeKey: q.JudgeKey, Model: q.Model, Sample: q.Sample, QuestionID: q.ID, Status: scoring.JudgeUnable,
+			})
 		}
 		total.Add(j.within(used))
 	}
@@ -87,15 +89,11 @@ func (j *Rejudging) Open(trials []StoredTrial) (Asking, error) {
 		}
 		ranked.Add(j.most(q))
 		for i := range g.Trials {
-			g.Trials[i].JudgeReplies = append(g.Trials[i].JudgeReplies, unanswered(q))
+			g.Trials[i].JudgeReplies = append(g.Trials[i].JudgeReplies, g.RankReply(q, i, scoring.JudgeReply{Status: scoring.JudgeUnable}))
 		}
 	}
 	total.Add(j.within(ranked))
 	return total, nil
-}
-
-func unanswered(q scoring.Question) scoring.JudgeReply {
-	return scoring.JudgeReply{JudgeKey: q.JudgeKey, Model: q.Model, Sample: q.Sample, QuestionID: q.ID, Status: scoring.JudgeUnable, Own: -1}
 }
 
 // most is what one question can use.
@@ -145,14 +143,22 @@ func (j *Rejudging) gather(trials []StoredTrial) (*restored, error) {
 	return g, nil
 }
 
+// Asked is what asking came to.
+type Asked struct {
+	Used       *scoring.Judging // nil: nothing was asked
+	Unanswered int              // questions that got no answer
+	Why        string           // of the first of them
+}
+
 // Ask asks what is open about the trials of one case and repetition, and hands
-// each fact to keep as it comes: for the attempts that it belongs to, without
-// sequence numbers. It returns what was used. An error of keep ends the asking,
-// and so does a judge that refuses us for good.
-func (j *Rejudging) Ask(ctx context.Context, trials []StoredTrial, deps Deps, keep func([]event.Event) error) (*scoring.Judging, error) {
+// the facts of each question that is answered to keep as it comes: for the
+// attempts that it belongs to, without sequence numbers. A question that is not
+// answered leaves nothing behind: the evidence is what it was. An error of keep
+// ends the asking.
+func (j *Rejudging) Ask(ctx context.Context, trials []StoredTrial, deps Deps, keep func([]event.Event) error) (Asked, error) {
 	g, err := j.gather(trials)
 	if err != nil {
-		return nil, err
+		return Asked{}, err
 	}
 	a := &asker{Rejudging: j, deps: deps, redact: newRedactor(deps.Secrets), keep: keep, used: scoring.Judging{CostUSD: new(0.0)}}
 	for i := range g.Trials {
@@ -171,15 +177,16 @@ type asker struct {
 	redact *redactor
 	keep   func([]event.Event) error
 	used   scoring.Judging
+	asked  Asked
 	facts  []event.Event // of the question that is being asked
 	err    error         // the first fact that could not be written down
 }
 
-func (a *asker) total() *scoring.Judging {
-	if a.used.Calls == 0 {
-		return nil
+func (a *asker) total() Asked {
+	if a.used.Calls > 0 {
+		a.asked.Used = &a.used
 	}
-	return &a.used
+	return a.asked
 }
 
 func (a *asker) trial(ctx context.Context, g *restored, i int) error {
@@ -192,13 +199,13 @@ func (a *asker) trial(ctx context.Context, g *restored, i int) error {
 			return nil
 		}
 		reply, err := p.ask(ctx, q)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		if err != nil {
+			return fmt.Errorf("ask judge %q: %w", q.JudgeKey, err)
 		}
 		g.Trials[i].JudgeReplies = append(g.Trials[i].JudgeReplies, reply.Evidence())
 		a.state(t, event.JudgeDone, reply)
-		if err := errors.Join(err, a.hand()); err != nil {
-			return fmt.Errorf("ask judge %q: %w", q.JudgeKey, err)
+		if err := a.hand(q, reply); err != nil {
+			return err
 		}
 	}
 }
@@ -220,19 +227,16 @@ func (a *asker) ranking(ctx context.Context, g *restored) error {
 			return nil
 		}
 		reply, err := p.ask(ctx, q)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		if err != nil {
+			return fmt.Errorf("ask judge %q: %w", q.JudgeKey, err)
 		}
 		for i, t := range g.of {
 			own := shared(g.Group, q, i, reply)
-			if i == 0 { // it says what the call used
-				own.Shared, own.Usage, own.Timing, own.Used = false, reply.Usage, reply.Timing, reply.Used
-			}
 			g.Trials[i].JudgeReplies = append(g.Trials[i].JudgeReplies, own.Evidence())
 			a.state(t, event.JudgeDone, own)
 		}
-		if err := errors.Join(err, a.hand()); err != nil {
-			return fmt.Errorf("ask judge %q: %w", q.JudgeKey, err)
+		if err := a.hand(q, reply); err != nil {
+			return err
 		}
 	}
 }
@@ -254,12 +258,18 @@ func (a *asker) state(t StoredTrial, typ event.Type, payload any) {
 	})
 }
 
-// hand gives away the facts of one question.
-func (a *asker) hand() error {
+// hand gives away the facts of a question that was answered.
+func (a *asker) hand(q scoring.Question, reply event.JudgeReply) error {
 	facts := a.facts
 	a.facts = nil
 	if a.err != nil {
 		return a.err
+	}
+	if reply.Status != scoring.JudgeAnswered {
+		if a.asked.Unanswered++; a.asked.Why == "" {
+			a.asked.Why = fmt.Sprintf("judge %q, %s: %s", q.JudgeKey, q.Model, reply.Reason)
+		}
+		return nil
 	}
 	return a.keep(facts)
 }

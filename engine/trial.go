@@ -30,8 +30,8 @@ type attempt struct {
 	log        *eventLog
 	box        sandbox.Session // nil when the mode needs none
 	panel      *panel          // the judges
-	carried    bool            // the agent's part is an earlier attempt's
-	hopeless   bool            // no judge will ever score a trial of this run
+	carried    bool            // the agent's part is an earlier attempt's, which has ended
+	ranked     event.JudgeUse  // what earlier attempts used of their group's limits
 
 	startedAt  time.Time // of the agent's part; staging is not counted
 	steps      int
@@ -53,7 +53,7 @@ func (a *attempt) do(ctx context.Context) (ending, error) {
 	if err != nil {
 		return end, err
 	}
-	if a.carried = carried; !carried {
+	if !carried {
 		end = a.agentsPart(ctx)
 	}
 	if end.scored() {
@@ -85,10 +85,10 @@ func (a *attempt) agentsPart(ctx context.Context) ending {
 // attempt follows where again allows it and it can help.
 func (a *attempt) finish(end ending, again bool) (scoring.Trial, fault, error) {
 	result := a.result(end)
-	if end.scored() && result.Outcome == scoring.OutcomeInvalid && result.Scorecard.JudgeError != "" {
+	if end.scored() && result.Scorecard.LacksJudge() && result.Outcome == scoring.OutcomeInvalid {
 		end.fault = faultInfra
-		if a.hopeless {
-			end.fault = faultFatal
+		if result.Code == string(provider.Auth) || result.Code == string(provider.UnknownModel) {
+			end.fault = faultFatal // the run agent's other trials have the same judges
 		}
 	}
 	a.again = again && a.retries(end)

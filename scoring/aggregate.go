@@ -124,7 +124,7 @@ func (a *Aggregator) spend(t Trial) {
 
 // total is nil when nothing was asked.
 func (j judging) total() *Judging {
-	if j.calls == 0 {
+	if j.calls == 0 && j.tokens == 0 && len(j.spent) == 0 && !j.unpriced {
 		return nil
 	}
 	out := &Judging{Calls: j.calls, Tokens: j.tokens}

@@ -41,31 +41,46 @@ func (t *trial) opinion(s *Scorer, j *judge) opinion {
 	o := opinion{JudgeResult: JudgeResult{
 		Key: j.Key, Mode: j.Mode, State: Unavailable, ModelCount: len(j.models()), SampleCount: len(j.models()) * s.samples(j),
 	}}
-	id := j.rankingID()
-	if _, lack := t.shown(j, 1); lack.state != Available {
+	if !j.used {
+		o.Reason = "no dimension reads it, so that it is not asked"
+		return o
+	}
+	pieces, lack := t.shown(j)
+	if lack.state != Available {
 		o.State, o.cause, o.Reason = lack.state, lack.cause, lack.reason
 		return o
 	}
-	if j.Mode != judgeNWise {
-		prompt, _ := t.prompt(j)
-		id = questionID(prompt)
+	h := hearing{opinion: &o, judge: j, samples: s.samples(j), replies: t.replies(j, j.questionID(pieces))}
+	if j.Mode == judgeNWise {
+		h.samples = maxJudgeSamples // as many as there were candidates to turn round
+		if r, alone := h.replies[sample{}]; alone && r.Status == JudgeAlone {
+			h.alone(r)
+			return o
+		}
 	}
-	h := hearing{opinion: &o, judge: j, samples: s.samples(j)}
 	for _, model := range j.models() {
-		h.model(t, model, id)
+		h.model(model)
 	}
 	h.conclude()
 	return o
+}
+
+// alone is the first place of a trial that there is nobody to rank with.
+func (h *hearing) alone(r JudgeReply) {
+	c := h.judge.call(r)
+	h.State, h.NormalizedScore, h.Reason = Available, c.Score, c.Reasoning
+	h.Calls, h.Source = []JudgeCall{c}, c.Source
 }
 
 // hearing gathers what the models of a judge say.
 type hearing struct {
 	*opinion
 	judge   *judge
-	samples int
+	samples int // at most
+	replies map[sample]JudgeReply
 	scores  []float64 // of the models that were heard, in declared order
 	all     []float64 // of the samples
-	asked   int       // samples with a reply
+	asked   int       // samples of which anything is known
 	spent   string    // why samples were not asked for
 	garbled string    // the first reply that says nothing
 	silent  []string  // models that were not heard
@@ -73,27 +88,24 @@ type hearing struct {
 
 // model hears one model: the median of its samples, or for a statement the
 // majority of them, in which a tie is a pass.
-func (h *hearing) model(t *trial, name, id string) {
+func (h *hearing) model(name string) {
 	var scores []float64
 	failed := ""
-	for sample := 1; sample <= h.samples; sample++ {
-		r := t.ev.reply(h.judge.Key, name, sample, id)
-		if r == nil {
-			if sample > 1 && h.judge.ConfirmOnFail {
-				break
-			}
+	for i := 1; i <= h.samples; i++ {
+		r, ok := h.replies[sample{name, i}]
+		if !ok {
 			continue
 		}
 		h.asked++
-		c := h.judge.call(*r)
+		c := h.judge.call(r)
 		h.Calls = append(h.Calls, c)
 		switch {
 		case c.Score != nil:
 			scores = append(scores, *c.Score)
 			continue
-		case r.Status == JudgeUnable:
+		case r.Status == JudgeUnable && r.Code == "":
 			h.spent = cmp.Or(h.spent, c.Error)
-		case r.Status != JudgeAnswered:
+		case r.Status == JudgeFailed:
 			failed = cmp.Or(failed, c.Error)
 			h.code = cmp.Or(h.code, r.Code)
 		case !c.Unable:
@@ -102,7 +114,7 @@ func (h *hearing) model(t *trial, name, id string) {
 		if c.Unable {
 			h.UnableCount++
 		}
-		h.Warnings = append(h.Warnings, clipTo(fmt.Sprintf("%s, sample %d: %s", quoted(name), sample, c.Error), maxReason))
+		h.Warnings = append(h.Warnings, clipTo(fmt.Sprintf("%s, sample %d: %s", quoted(name), i, c.Error), maxReason))
 	}
 	h.all = append(h.all, scores...)
 	m := JudgeModel{Model: name, Samples: len(scores)}
@@ -140,7 +152,7 @@ func (h *hearing) conclude() {
 	case h.asked == 0:
 		h.Reason, h.cause = "the judge was not asked this question", causeJudge
 		if h.judge.Mode == judgeNWise {
-			h.Reason = "there is no ranking: it takes two agents that have something to rank"
+			h.Reason = "there is no ranking: it takes two agents with a valid trial"
 		}
 	case len(h.scores) > 0:
 		h.score()
@@ -156,6 +168,12 @@ func (h *hearing) conclude() {
 
 func (h *hearing) score() {
 	h.State, h.Reason = Available, ""
+	for _, r := range h.replies {
+		if r.Late {
+			h.Warnings = append(h.Warnings, "it is ranked with trials that were ranked before without it, and keep that ranking")
+			break
+		}
+	}
 	for _, name := range h.silent {
 		h.Warnings = append(h.Warnings, fmt.Sprintf("%s is not heard: none of its samples counts", quoted(name)))
 	}

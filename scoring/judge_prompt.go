@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -12,24 +14,36 @@ import (
 const referenceAnswer = "reference_answer"
 
 // piece is one thing that a judge is shown.
-type piece struct {
-	name string
-	text string
-	cut  int // bytes that are left out of the middle
+type piece struct{ name, text string }
+
+// cutTo bounds pieces to so many bytes in all. Short ones are whole, and the
+// long ones share what is left.
+func cutTo(pieces []piece, room int) []piece {
+	order := make([]int, len(pieces))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return len(pieces[a].text) - len(pieces[b].text) })
+	out := slices.Clone(pieces)
+	for n, i := range order {
+		share := min(maxEvidence, room/(len(order)-n))
+		out[i].text = ends(pieces[i].text, share)
+		room -= min(len(pieces[i].text), share)
+	}
+	return out
 }
 
-// newPiece keeps the beginning and the end of a text that is too long.
-func newPiece(name, text string, room int) piece {
+// ends keeps the beginning and the end of a text that is too long.
+func ends(text string, room int) string {
 	if len(text) <= room {
-		return piece{name: name, text: text}
+		return text
 	}
 	head := strings.ToValidUTF8(text[:room/4*3], "")
 	tail := text[len(text)-room/4:]
 	for len(tail) > 0 && !utf8.RuneStart(tail[0]) {
 		tail = tail[1:]
 	}
-	cut := len(text) - len(head) - len(tail)
-	return piece{name: name, text: head + fmt.Sprintf("\n[%d bytes left out]\n", cut) + tail, cut: cut}
+	return head + fmt.Sprintf("\n[%d bytes left out]\n", len(text)-len(head)-len(tail)) + tail
 }
 
 // fenced writes pieces one after the other. The mark in the fences is made of
@@ -110,7 +124,16 @@ func (j *judge) referenceTask() string {
 
 func (j *judge) scaleLine() string {
 	s := j.scale()
-	return fmt.Sprintf("The score is a number from %.2f, the worst, to %.2f, the best.", s.Min, s.Max)
+	return fmt.Sprintf("The score is a number from %s, the worst, to %s, the best.", decimals(s.Min), decimals(s.Max))
+}
+
+// decimals writes a number with two decimals, or with as many as it has.
+func decimals(v float64) string {
+	short := strconv.FormatFloat(v, 'f', 2, 64)
+	if back, err := strconv.ParseFloat(short, 64); err == nil && back == v {
+		return short
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
 func (j *judge) scale() ScoreScale {

@@ -24,7 +24,7 @@ type Group struct {
 
 // RankReply is what one trial's evidence keeps of a ranking.
 func (g Group) RankReply(q Question, trial int, r JudgeReply) JudgeReply {
-	r.JudgeKey, r.Model, r.Sample, r.QuestionID, r.Own = q.JudgeKey, q.Model, q.Sample, q.ID, -1
+	r.JudgeKey, r.Model, r.Sample, r.QuestionID, r.Own = q.JudgeKey, q.Model, q.Sample, q.ids[trial], -1
 	r.Candidates = make([]string, len(q.Shown))
 	for place, i := range q.Shown {
 		r.Candidates[place] = g.Names[i]
@@ -43,21 +43,25 @@ func (g Group) RankReply(q Question, trial int, r JudgeReply) JudgeReply {
 func (s *Scorer) NextRanking(g Group) (q Question, ok bool) {
 	for i := range s.judges {
 		j := &s.judges[i]
-		if j.Mode != judgeNWise {
+		if !j.used || j.Mode != judgeNWise {
 			continue
 		}
 		candidates, shown := s.candidates(j, g)
 		if len(candidates) < 2 {
 			continue
 		}
+		ids := make([]string, len(g.Trials))
+		for n, c := range candidates {
+			ids[c] = j.questionID(shown[n])
+		}
 		for _, c := range candidates {
-			model, sample, ok := s.open(g.Trials[c], j, j.rankingID())
+			model, sample, ok := s.open(s.trial(g.Trials[c]).replies(j, ids[c]), j, s.rankSamples(j, len(candidates)))
 			if !ok {
 				continue
 			}
 			order := j.order(g, sample, len(candidates))
-			q := j.question(model, sample, j.envelope(lineup(order, shown)))
-			q.ID = j.rankingID()
+			q := j.question(model, sample, lineup(order, shown))
+			q.ids = ids
 			for _, place := range order {
 				q.Shown = append(q.Shown, candidates[place])
 			}
@@ -67,10 +71,49 @@ func (s *Scorer) NextRanking(g Group) (q Question, ok bool) {
 	return Question{}, false
 }
 
+// Alone are the replies of judges that have a trial left without a rival: the
+// agents of all others had nothing to show. The trial comes first, unasked.
+func (s *Scorer) Alone(g Group) (trial int, replies []JudgeReply) {
+	for i := range s.judges {
+		j := &s.judges[i]
+		if !j.used || j.Mode != judgeNWise || len(g.Trials) < 2 {
+			continue
+		}
+		if candidates, shown := s.candidates(j, g); len(candidates) == 1 {
+			trial = candidates[0]
+			replies = append(replies, JudgeReply{JudgeKey: j.Key, QuestionID: j.questionID(shown[0]), Status: JudgeAlone, Own: 0,
+				Reason: "no other agent has anything to show", Candidates: []string{g.Names[trial]}})
+		}
+	}
+	return trial, replies
+}
+
+// rankSamples is how often each model ranks n candidates. With
+// position_debiasing it is a multiple of n, as far as the bounds allow, so that
+// each stands in each place equally often.
+func (s *Scorer) rankSamples(j *judge, n int) int {
+	declared := s.samples(j)
+	if !j.PositionDebiasing || n < 2 {
+		return declared
+	}
+	most := maxJudgeSamples
+	if limit := s.JudgeLimits().MaxSamplesPerJudge; limit > 0 {
+		most = min(most, limit)
+	}
+	even := (declared + n - 1) / n * n
+	for even > most {
+		even -= n
+	}
+	if even <= 0 {
+		return declared
+	}
+	return even
+}
+
 // Ranks says whether the spec ranks agents.
 func (s *Scorer) Ranks() bool {
 	for i := range s.judges {
-		if s.judges[i].Mode == judgeNWise {
+		if s.judges[i].used && s.judges[i].Mode == judgeNWise {
 			return true
 		}
 	}
@@ -81,8 +124,7 @@ func (s *Scorer) Ranks() bool {
 // What is missing for any other reason than the agent is missing for all.
 func (s *Scorer) candidates(j *judge, g Group) (candidates []int, shown [][]piece) {
 	for i, ev := range g.Trials {
-		t := &trial{ev: ev, captures: len(s.spec.PostExecutionChecks) > 0}
-		pieces, lack := t.shown(j, len(g.Trials))
+		pieces, lack := s.trial(ev).shown(j)
 		switch {
 		case lack.state == Available:
 			candidates, shown = append(candidates, i), append(shown, pieces)
@@ -93,20 +135,17 @@ func (s *Scorer) candidates(j *judge, g Group) (candidates []int, shown [][]piec
 	return candidates, shown
 }
 
-// lineup writes the candidates one after the other under names that say
+// lineup is what the candidates show, one after the other, under names that say
 // nothing but their place.
-func lineup(order []int, shown [][]piece) string {
-	var b strings.Builder
+func lineup(order []int, shown [][]piece) []piece {
 	names := candidateNames(len(order))
-	var all []piece
+	all := []piece{{"candidates", strings.Join(names, ", ")}}
 	for place, i := range order {
 		for _, p := range shown[i] {
-			p.name = fmt.Sprintf("candidate %s, %s", names[place], p.name)
-			all = append(all, p)
+			all = append(all, piece{fmt.Sprintf("candidate %s, %s", names[place], p.name), p.text})
 		}
 	}
-	fmt.Fprintf(&b, "The candidates are %s.\n\n%s", strings.Join(names, ", "), fenced(all))
-	return b.String()
+	return all
 }
 
 // candidateNames are A, B, ... and from the 27th on C27, C28, ...

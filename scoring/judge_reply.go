@@ -14,6 +14,7 @@ import (
 const (
 	maxJudgeReply = 256 << 10 // bytes that are read
 	maxReasoning  = 600       // bytes that are kept of what a judge says
+	maxCandidates = 256
 )
 
 // verdict is a reply that was read: the object it holds, and the ranking's
@@ -37,6 +38,9 @@ func (j *judge) call(r JudgeReply) JudgeCall {
 	case JudgeAnswered:
 	case JudgeUnable:
 		c.Unable, c.Error = true, clipTo(r.Reason, maxReason)
+		return c
+	case JudgeAlone:
+		c.Score, c.Reasoning = new(1.0), clipTo(r.Reason, maxReasoning)
 		return c
 	default:
 		c.Error = clipTo("the judge could not be asked: "+r.Reason, maxReason)
@@ -62,8 +66,14 @@ func (j *judge) call(r JudgeReply) JudgeCall {
 
 // scoreOf is the score, 0 to 1, that a reply gives.
 func (j *judge) scoreOf(v verdict) (float64, error) {
-	if unable, ok := v.object["unable_to_judge"].(bool); ok && unable {
-		return 0, errUnable
+	switch unable := v.object["unable_to_judge"].(type) {
+	case nil:
+	case bool:
+		if unable {
+			return 0, errUnable
+		}
+	default:
+		return 0, lacks(v.object, "unable_to_judge", "true or false")
 	}
 	if err := j.keepsSchema(v.object); err != nil {
 		return 0, err
@@ -189,14 +199,17 @@ func (j *judge) readRanking(v verdict) (float64, error) {
 		}
 	}
 	n := len(v.reply.Candidates)
-	at, seen := -1, make([]bool, n)
+	if n > maxCandidates {
+		return 0, fmt.Errorf("%d candidates; at most %d are ranked", n, maxCandidates)
+	}
+	names, at, seen := candidateNames(n), -1, make([]bool, n)
 	position := 0
 	for _, item := range list {
 		name := textOf(item)
 		if name == "" {
 			continue
 		}
-		i := slices.Index(candidateNames(n), name)
+		i := slices.Index(names, name)
 		switch {
 		case i < 0:
 			return 0, fmt.Errorf("the ranking names %s, which is no candidate", quoted(name))

@@ -85,16 +85,27 @@ func reply(t *testing.T, s *scoring.Scorer, ev *scoring.Evidence, b block, model
 	group := scoring.Group{CaseKey: "c", Names: []string{"one", "two", "three", "four"}}
 	n, _ := strconv.Atoi(b["candidates"])
 	if b["mode"] == "n_wise" {
+		if n == 0 {
+			return
+		}
 		for i := range n {
 			other := answered()
-			other.FinalOutput = new(strconv.Itoa(i))
+			if i > 0 { // the first is the trial itself
+				other.FinalOutput = new("rival " + strconv.Itoa(i))
+			}
 			group.Trials = append(group.Trials, other)
 		}
+		theirs := make([][]scoring.JudgeReply, n)
 		ask = func() (scoring.Question, bool) {
-			for i := range group.Trials {
-				group.Trials[i].JudgeReplies = ev.JudgeReplies
+			group.Trials[0].JudgeReplies = ev.JudgeReplies
+			for i := 1; i < n; i++ { // what the others are told is none of this test's business
+				group.Trials[i].JudgeReplies = theirs[i]
 			}
-			return s.NextRanking(group)
+			q, ok := s.NextRanking(group)
+			for i := 1; ok && i < n; i++ {
+				theirs[i] = append(theirs[i], group.RankReply(q, i, scoring.JudgeReply{Status: scoring.JudgeUnable}))
+			}
+			return q, ok
 		}
 	}
 	for calls := 0; ; calls++ {
@@ -122,7 +133,9 @@ func reply(t *testing.T, s *scoring.Scorer, ev *scoring.Evidence, b block, model
 			r.Text = text
 		}
 		if n > 0 {
-			r.Candidates, r.Own = group.Names[:n], max(slices.Index([]string{"A", "B", "C", "D"}, b["own"]), 0)
+			source := r.Source
+			r = group.RankReply(q, 0, r)
+			r.Own, r.Source = max(slices.Index([]string{"A", "B", "C", "D"}, b["own"]), 0), source
 		}
 		ev.JudgeReplies = append(ev.JudgeReplies, r)
 	}
@@ -237,6 +250,101 @@ func TestRankingIsBlind(t *testing.T) {
 	g.Trials[0].FinalOutput = nil
 	if _, ok := s.NextRanking(g); ok {
 		t.Error("one candidate is ranked")
+	}
+	trial, replies := s.Alone(g) // the others have lost already
+	if trial != 2 || len(replies) != 1 {
+		t.Fatalf("got %d %+v", trial, replies)
+	}
+	g.Trials[2].JudgeReplies = replies
+	if j := s.Score(g.Trials[2]).Judges[0]; j.NormalizedScore == nil || *j.NormalizedScore != 1 {
+		t.Errorf("got %+v, want the first place", j)
+	}
+	g.Trials, g.Names = g.Trials[2:], g.Names[2:]
+	if _, replies := s.Alone(g); len(replies) > 0 {
+		t.Error("a single valid trial has won")
+	}
+}
+
+// Turned round, each candidate stands in each place equally often, whatever the
+// number of samples.
+func TestRankingIsEven(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ samples, limit, agents, want int }{
+		{3, 0, 2, 4}, {3, 0, 3, 3}, {1, 0, 4, 4}, {10, 0, 3, 9}, {7, 0, 5, 10}, {10, 0, 4, 8}, {3, 5, 2, 4}, {3, 3, 2, 2}, {2, 2, 3, 2}, {3, 0, 12, 3},
+	} {
+		spec := judging(t, `{"key":"j","mode":"n_wise","model":"gpt-a","prompt":"Rank.","context_from":["final_output"],"position_debiasing":true}`)
+		spec.LLMJudges[0].Samples = c.samples
+		spec.Scorecard.JudgeLimits = &scoring.JudgeLimits{MaxSamplesPerJudge: c.limit}
+		if _, got := compiled(t, spec).JudgeCalls(c.agents); got != c.want {
+			t.Errorf("%d samples, at most %d, of %d agents: asked %d times, want %d", c.samples, c.limit, c.agents, got, c.want)
+		}
+	}
+}
+
+// A judge's silence helps nobody: where its score could turn the verdict round,
+// there is no pass.
+func TestSilentJudgeLeavesTheVerdictOpen(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		reply     scoring.JudgeReply
+		threshold float64
+		outcome   scoring.Outcome
+		code      string
+	}{
+		{scoring.JudgeReply{Status: scoring.JudgeAnswered, Text: "garbage"}, 0.7, scoring.OutcomeInvalid, scoring.CodeJudgeError},
+		{scoring.JudgeReply{Status: scoring.JudgeAnswered, Text: `{"unable_to_judge":true}`}, 0.7, scoring.OutcomeFailed, ""},
+		{scoring.JudgeReply{Status: scoring.JudgeUnable, Reason: "the budget"}, 0.7, scoring.OutcomeInvalid, scoring.CodePackError},
+		{scoring.JudgeReply{Status: scoring.JudgeUnable, Code: "content_filter", Reason: "withheld"}, 0.7, scoring.OutcomeFailed, ""},
+		{scoring.JudgeReply{Status: scoring.JudgeAnswered, Text: "garbage"}, 0.2, scoring.OutcomePassed, ""}, // 0.2 is there whatever it says
+		{scoring.JudgeReply{Status: scoring.JudgeAnswered, Text: `{"score":1}`}, 0.7, scoring.OutcomeFailed, ""},
+		{scoring.JudgeReply{Status: scoring.JudgeAnswered, Text: `{"score":5}`}, 0.7, scoring.OutcomePassed, ""},
+	} {
+		spec := judging(t, `{"key":"j","mode":"rubric","model":"gpt-a","samples":1,"rubric":"r","context_from":["final_output"]}`)
+		spec.JudgeMode = scoring.JudgeHybrid
+		spec.Scorecard = scoring.ScorecardSpec{PassThreshold: &c.threshold, Dimensions: []scoring.Dimension{
+			{Key: "correctness", Weight: new(0.2)}, {Key: "q", Source: scoring.SourceJudge, JudgeKey: "j", Weight: new(0.8)},
+		}}
+		s, ev := compiled(t, spec), answered()
+		q, _ := s.NextQuestion(ev)
+		c.reply.JudgeKey, c.reply.Model, c.reply.Sample, c.reply.QuestionID = "j", q.Model, q.Sample, q.ID
+		ev.JudgeReplies = []scoring.JudgeReply{c.reply}
+		var trial scoring.Trial
+		s.Decide(&trial, s.Score(ev), "")
+		if trial.Outcome != c.outcome || trial.Code != c.code {
+			t.Errorf("%+v at %v: got %s %s (%s), want %s %s", c.reply, c.threshold, trial.Outcome, trial.Code, trial.Reason, c.outcome, c.code)
+		}
+	}
+}
+
+// What was answered once is never taken back by what came later.
+func TestFirstAnswerStands(t *testing.T) {
+	t.Parallel()
+	s := compiled(t, judging(t, `{"key":"j","mode":"rubric","model":"gpt-a","samples":1,"rubric":"r","context_from":["final_output"]}`))
+	ev := answered()
+	q, _ := s.NextQuestion(ev)
+	reply := func(status, text string) scoring.JudgeReply {
+		return scoring.JudgeReply{JudgeKey: "j", Model: q.Model, Sample: 1, QuestionID: q.ID, Status: status, Text: text}
+	}
+	ev.JudgeReplies = []scoring.JudgeReply{reply(scoring.JudgeFailed, ""), reply(scoring.JudgeAnswered, "hm"), reply(scoring.JudgeAnswered, `{"score":5}`),
+		reply(scoring.JudgeAnswered, `{"score":1}`), reply(scoring.JudgeUnable, ""), reply(scoring.JudgeFailed, "")}
+	if j := s.Score(ev).Judges[0]; j.NormalizedScore == nil || *j.NormalizedScore != 1 {
+		t.Errorf("got %+v", j)
+	}
+}
+
+// A question that does not fit is asked with less of its evidence.
+func TestQuestionWithin(t *testing.T) {
+	t.Parallel()
+	s := compiled(t, judging(t, `{"key":"j","mode":"rubric","model":"gpt-a","samples":1,"rubric":"r","context_from":["final_output"]}`))
+	ev := answered()
+	ev.FinalOutput = new("BEGIN" + strings.Repeat("x", 50_000) + "THE END")
+	q, _ := s.NextQuestion(ev)
+	small, ok := q.Within(5000)
+	if !ok || small.MaxInputTokens() > 5000 || small.ID != q.ID || !strings.Contains(small.Prompt, "BEGIN") || !strings.Contains(small.Prompt, "THE END") {
+		t.Errorf("got %v and a prompt of %d bytes", ok, len(small.Prompt))
+	}
+	if _, ok := q.Within(1000); ok {
+		t.Error("a question fits that has no room for evidence")
 	}
 }
 

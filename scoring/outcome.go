@@ -49,6 +49,11 @@ func (c Scorecard) Decide() Decision {
 	return Decision{Outcome: OutcomePassed}
 }
 
+// LacksJudge says that nothing but its judges keeps a trial from its outcome.
+func (c Scorecard) LacksJudge() bool {
+	return c.InfraError == "" && c.NoOutput == "" && c.PackError == "" && c.JudgeError != ""
+}
+
 // Decide gives the trial its scorecard and its outcome. agentCode is the code
 // of a failure of the agent's own that ended the trial (a limit, no submit),
 // "" for a trial that ended regularly: such a trial is failed with that code,

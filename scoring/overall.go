@@ -1,6 +1,9 @@
 package scoring
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // overall is what a strategy makes of the dimensions.
 type overall struct {
@@ -41,7 +44,7 @@ func (s *Scorer) conclude(dims []scored) overall {
 	case Hybrid:
 		return s.hybrid(dims)
 	}
-	return s.threshold(s.mean(dims, func(dimension) bool { return true }))
+	return s.threshold(dims, func(dimension) bool { return true })
 }
 
 // gates finds the first gate without a score and the first below its
@@ -124,16 +127,47 @@ func (s *Scorer) hybrid(dims []scored) overall {
 	case available == 0:
 		return overall{passed: new(false), open: open, reason: "the gates are met, but no other dimension has a score"}
 	}
-	return s.threshold(s.mean(dims, func(d dimension) bool { return !d.Gate }))
+	return s.threshold(dims, func(d dimension) bool { return !d.Gate })
 }
 
-func (s *Scorer) threshold(score float64) overall {
+// threshold compares the mean of the dimensions that are in with what is asked
+// for. A judge that came to no score must not help a trial by its silence, which
+// the agent may have brought about: where its score could have turned the
+// verdict round the verdict is open, and not passed.
+func (s *Scorer) threshold(dims []scored, in func(dimension) bool) overall {
+	score := s.mean(dims, in)
 	o := overall{score: &score, passed: new(true)}
-	if limit := s.spec.Scorecard.PassThreshold; limit != nil && score < *limit {
+	limit := s.spec.Scorecard.PassThreshold
+	if limit == nil {
+		return o
+	}
+	if score < *limit {
 		*o.passed = false
 		o.reason = fmt.Sprintf("the overall score %.4f is below the threshold of %.4f", score, *limit)
 	}
+	silent, worst, best := s.supposing(dims, in)
+	if len(silent) > 0 && worst < *limit && best >= *limit {
+		*o.passed, o.open = false, silent
+		o.reason = clipTo(fmt.Sprintf("the verdict depends on dimension %s, which has no score: %s",
+			quoted(dims[silent[0]].Key), dims[silent[0]].Reason), maxReason)
+	}
 	return o
+}
+
+// supposing is the mean if judges without a score had given the worst, and the
+// best; silent are their dimensions.
+func (s *Scorer) supposing(dims []scored, in func(dimension) bool) (silent []int, worst, best float64) {
+	low, high := slices.Clone(dims), slices.Clone(dims)
+	for i, d := range s.dimensions {
+		if d.Source == SourceJudge && dims[i].Score == nil && in(d) {
+			silent = append(silent, i)
+			low[i].Score, high[i].Score = new(0.0), new(1.0)
+		}
+	}
+	if len(silent) == 0 {
+		return nil, 0, 0
+	}
+	return silent, s.mean(low, in), s.mean(high, in)
 }
 
 // mean is the weighted mean of the dimensions that have a score and are in;

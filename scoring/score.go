@@ -88,9 +88,14 @@ const (
 	ValidityInvalid  = "invalid"
 )
 
+// trial is evidence as the spec looks at it.
+func (s *Scorer) trial(ev Evidence) *trial {
+	return &trial{ev: ev, captures: len(s.spec.PostExecutionChecks) > 0}
+}
+
 // Score scores one trial. It is a pure function of the spec and the evidence.
 func (s *Scorer) Score(ev Evidence) Scorecard {
-	t := &trial{ev: ev, captures: len(s.spec.PostExecutionChecks) > 0}
+	t := s.trial(ev)
 	results := make([]result, len(s.validators))
 	for i := range s.validators {
 		results[i] = t.judge(&s.validators[i])

@@ -23,7 +23,7 @@ func (c *checker) unread() {
 	for i, j := range c.spec.LLMJudges {
 		reads := func(d Dimension) bool { return d.JudgeKey == j.Key }
 		if !slices.ContainsFunc(dims, reads) {
-			c.warn(fmt.Sprintf("llm_judges[%d]", i), "no dimension reads the judge %s: it costs and decides nothing", quoted(j.Key))
+			c.warn(fmt.Sprintf("llm_judges[%d]", i), "no dimension reads the judge %s: it is not asked", quoted(j.Key))
 		}
 	}
 	for i, d := range dims {

@@ -67,6 +67,8 @@ type Running struct {
 	Doing     string // what the trial is waiting for
 	Since     time.Time
 	LastTool  string
+
+	carried bool // its events are an earlier attempt's, stated again
 }
 
 // Problem is a trial that failed, was invalid, or is to be tried again.
@@ -104,6 +106,9 @@ func (s *State) Apply(e event.Event) {
 		v, _ := event.Decode[event.RunEnd](e)
 		s.Status, s.EndedAt = or(clean(v.Status), "finished"), e.OccurredAt
 	case event.TrialQueued:
+		if v, err := event.Decode[event.Queue](e); err == nil && v.Judging != nil {
+			s.running(e).carried = true
+		}
 	case event.TrialDone:
 		s.trialDone(e)
 	default:
@@ -177,7 +182,9 @@ func (s *State) trialFact(e event.Event) {
 		r.Step = v.StepIndex
 	case event.CallStarted:
 		doing = "model"
-		s.Calls++
+		if !r.carried {
+			s.Calls++
+		}
 	case event.JudgeStarted:
 		doing = "judge"
 	case event.OutputDelta:
@@ -186,11 +193,13 @@ func (s *State) trialFact(e event.Event) {
 		}
 	case event.CallRetried:
 		doing = "waiting to call again"
-		s.Retries++
+		if !r.carried {
+			s.Retries++
+		}
 	case event.CallDone:
 		doing = "next step"
 		v, _ := event.Decode[usagePart](e)
-		if v.Usage != nil {
+		if v.Usage != nil && !r.carried {
 			s.InputTokens += v.Usage.InputTokens
 			s.OutputTokens += v.Usage.OutputTokens
 		}
@@ -204,7 +213,10 @@ func (s *State) trialFact(e event.Event) {
 		doing = "next step"
 	case event.CommandStart, event.FileCaptured, event.DirListed, event.CodeExecuted:
 		doing = "verifying"
-	case event.Completed, event.Failed, event.ScoringStart:
+	case event.ScoringStart:
+		r.carried = false // what is stated from here on is new
+		doing = "scoring"
+	case event.Completed, event.Failed:
 		doing = "scoring"
 	}
 	if doing != "" {

@@ -75,7 +75,7 @@ func describeRun(e event.Event) (string, error) {
 			if v.Judging == nil {
 				return ""
 			}
-			return "goes on with what the attempt before it did, and asks the judges again"
+			return "goes on with what the attempt before it did, and asks judges for what is missing"
 		})
 	}
 	return told(e, trialEnd)

@@ -106,7 +106,11 @@ func judging(j *scoring.Judging) string {
 	if j == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s, %s tokens, %s", count(j.Calls, "call"), Tokens(j.Tokens), USD(j.CostUSD))
+	tokens := Tokens(j.Tokens) + " tokens"
+	if j.Tokens == 0 {
+		tokens = "tokens unknown"
+	}
+	return fmt.Sprintf("%s, %s, %s", count(j.Calls, "call"), tokens, USD(j.CostUSD))
 }
 
 func describeJudge(e event.Event) (string, error) {
@@ -120,11 +124,22 @@ func describeJudge(e event.Event) (string, error) {
 		if v.Status != scoring.JudgeAnswered {
 			return because(s+", "+v.Status, excerpt(v.Reason))
 		}
-		if v.Usage != nil {
+		if v.OwnPlace != nil {
+			s += ", shown as " + candidate(*v.OwnPlace)
+		}
+		if v.Usage != nil && !v.Shared {
 			s += ", " + Tokens(v.Usage.Input) + " in, " + Tokens(v.Usage.Output) + " out"
 		}
 		return because(s, excerpt(v.ResponseText))
 	})
+}
+
+// candidate is the name under which a ranking shows the one in a place.
+func candidate(place int) string {
+	if place < 0 || place >= 26 {
+		return "C" + strconv.Itoa(place+1)
+	}
+	return string(rune('A' + place))
 }
 
 func judgeCalls(n int) string {

@@ -25,13 +25,14 @@ type PlanDocument struct {
 	RetryInvalid int             `json:"retry_invalid"`
 	MinPassRate  float64         `json:"min_pass_rate"`
 	MaxInvalid   int             `json:"max_invalid"`
-	// Judges are the models that judge, as provider/model. MaxJudgeCostUSD is the
+	// Judges are the models that judge, as provider/model, and where, if not at
+	// the provider's own address. MaxJudgeCostUSD is the
 	// ceiling of all that they are asked, null when there is none; JudgeCostReason
 	// says why.
-	Judges          List[string] `json:"judges"`
-	MaxJudgeCalls   int          `json:"max_judge_calls"`
-	MaxJudgeCostUSD *float64     `json:"max_judge_cost_usd"`
-	JudgeCostReason string       `json:"judge_cost_reason,omitempty"`
+	Judges            List[string] `json:"judges"`
+	MaxJudgeQuestions int          `json:"max_judge_questions"` // each may take several tries
+	MaxJudgeCostUSD   *float64     `json:"max_judge_cost_usd"`
+	JudgeCostReason   string       `json:"judge_cost_reason,omitempty"`
 	// MaxCostUSD is the price ceiling of the whole run, judges included, null
 	// when some part has none.
 	MaxCostUSD *float64 `json:"max_cost_usd"`
@@ -66,7 +67,7 @@ func Plan(w io.Writer, d PlanDocument, o Options) error {
 	b.Add("Retry invalid", strconv.Itoa(d.RetryInvalid))
 	b.Add("Passed when", "pass rate >= "+Percent(&d.MinPassRate)+", invalid <= "+strconv.Itoa(d.MaxInvalid))
 	if len(d.Judges) > 0 {
-		b.Add("Judges", strings.Join(d.Judges, ", ")+", at most "+count(d.MaxJudgeCalls, "call"))
+		b.Add("Judges", strings.Join(d.Judges, ", ")+", at most "+count(d.MaxJudgeQuestions, "question"))
 		b.Add("Judge ceiling", strings.TrimSpace(USD(d.MaxJudgeCostUSD)+" "+d.JudgeCostReason))
 	}
 	b.Add("Price ceiling", USD(d.MaxCostUSD))

@@ -37,6 +37,7 @@ type RescoreJudging struct {
 	MaxTokens  int64            `json:"max_tokens"`
 	MaxCostUSD *float64         `json:"max_cost_usd"` // null: a price is unknown
 	Used       *scoring.Judging `json:"used"`         // null: nothing was asked
+	Unanswered int              `json:"unanswered"`
 }
 
 // RescoredAgent is what scoring again changed for a run agent. Both sides count

@@ -73,7 +73,7 @@ func (f *Fold) judged(e Event) error {
 func (r JudgeReply) Evidence() scoring.JudgeReply {
 	reply := scoring.JudgeReply{
 		JudgeKey: r.JudgeKey, Model: r.JudgeModel, Sample: r.SampleIndex, QuestionID: r.QuestionID, Status: r.Status,
-		Text: r.ResponseText, Code: r.Code, Reason: r.Reason, Candidates: r.Candidates, Own: -1,
+		Text: r.ResponseText, Code: r.Code, Reason: r.Reason, Candidates: r.Candidates, Late: r.Late, Own: -1,
 	}
 	if r.OwnPlace != nil {
 		reply.Own = *r.OwnPlace

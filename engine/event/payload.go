@@ -59,6 +59,18 @@ type Queue struct {
 type JudgeUse struct {
 	Tokens  int64   `json:"tokens"`
 	CostUSD float64 `json:"cost_usd"`
+	// Unheard says that calls without an answer are a part of it.
+	Unheard bool `json:"unheard,omitempty"`
+}
+
+// Max takes the larger of two counts that only grow.
+func (u JudgeUse) Max(v JudgeUse) JudgeUse {
+	return JudgeUse{max(u.Tokens, v.Tokens), max(u.CostUSD, v.CostUSD), u.Unheard || v.Unheard}
+}
+
+// Plus adds up.
+func (u JudgeUse) Plus(v JudgeUse) JudgeUse {
+	return JudgeUse{u.Tokens + v.Tokens, u.CostUSD + v.CostUSD, u.Unheard || v.Unheard}
 }
 
 // TrialStart is the payload of system.run.started.
@@ -124,8 +136,11 @@ type CallError struct {
 	Retryable    bool   `json:"retryable"`
 	Try          int    `json:"try"` // from 1
 	RetryAfterMS int64  `json:"retry_after_ms,omitempty"`
-	WaitMS       int64  `json:"wait_ms,omitempty"`   // on retried: how long we wait
-	JudgeKey     string `json:"judge_key,omitempty"` // of a call to a judge
+	WaitMS       int64  `json:"wait_ms,omitempty"` // on retried: how long we wait
+	// JudgeKey and JudgeUsed belong to a call to a judge: all that has been used
+	// so far.
+	JudgeKey  string    `json:"judge_key,omitempty"`
+	JudgeUsed *JudgeUse `json:"judge_used,omitempty"`
 }
 
 // JudgeCall is the payload of judge.call.started: a judge is asked. The first
@@ -171,12 +186,14 @@ type JudgeReply struct {
 	Used *JudgeUse `json:"used,omitempty"`
 	// Candidates are a ranking's, in the order in which they were shown, and
 	// OwnPlace is the trial's own among them, from 0. A reply that is Shared was
-	// given about several trials; what it used stands in the run's own fact.
+	// given about several trials: usage and used are of all of them together.
 	Candidates []string `json:"candidates,omitempty"`
 	OwnPlace   *int     `json:"own_place,omitempty"`
 	Shared     bool     `json:"shared,omitempty"`
-	CaseKey    string   `json:"case_key,omitempty"`
-	Repetition int      `json:"repetition,omitempty"`
+	// Late says that some of the candidates were ranked without this trial before.
+	Late       bool   `json:"late,omitempty"`
+	CaseKey    string `json:"case_key,omitempty"`
+	Repetition int    `json:"repetition,omitempty"`
 }
 
 // Tool is the payload of tool.call.started, .completed and .failed.
