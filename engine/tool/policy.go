@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/agentclash/agentclash/pack/template"
 )
@@ -31,9 +30,6 @@ func ParsePolicy(toolPolicy, tools map[string]any) (Policy, error) {
 		return Policy{}, fmt.Errorf("read version.tool_policy: %w", err)
 	}
 	t, _ := template.ReadTools(tools) // its problems were said when the pack was checked
-	for i, k := range p.Kinds {
-		p.Kinds[i] = strings.ToLower(strings.TrimSpace(k))
-	}
 	return Policy{Kinds: p.Kinds, AllowShell: p.AllowShell, Allowed: t.Allowed, Denied: t.Denied, Custom: t.Custom}, nil
 }
 
@@ -46,15 +42,6 @@ func convert(m map[string]any, to any) error {
 		return err
 	}
 	return json.Unmarshal(b, to)
-}
-
-// unlocks says whether the policy lets anybody use a tool: an agent, or a
-// composed tool on its behalf.
-func (p Policy) unlocks(t template.Primitive) bool {
-	if t.Shell && !p.AllowShell {
-		return false
-	}
-	return t.Kind == "" || len(p.Kinds) == 0 || slices.Contains(p.Kinds, t.Kind)
 }
 
 // shows says whether an agent sees a built-in tool that is unlocked.

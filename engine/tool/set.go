@@ -47,7 +47,7 @@ func NewSet(policy Policy, queries *query.Runner) (*Set, error) {
 	s := &Set{tools: map[string]*entry{}, queries: queries}
 	for _, p := range template.Primitives() {
 		run, ok := primitives[p.Name]
-		if !ok || !policy.unlocks(p) {
+		if !ok || !p.Unlocked(policy.Kinds, policy.AllowShell) {
 			continue
 		}
 		schema, err := compile(p.Name, p.Parameters)
