@@ -93,7 +93,7 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) })
 	stop := a.beat(ctx, db, e.plan.RunID, cancel)
 	deps := engine.Deps{
-		Sink: event.Tee(recorder, screen...), Clients: e.clients.agents, Judges: e.clients.judges, Boxes: e.boxes,
+		Sink: event.Tee(recorder, screen...), Clients: e.clients.agents, Judges: e.clients.judges, Boxes: e.boxes, Queries: queries(),
 		Secrets: e.clients.secrets, Now: a.p.Now,
 		Recall: func(ctx context.Context, trialID string, attempt int, yield func(event.Event) error) error {
 			return db.Events(ctx, store.EventFilter{TrialID: trialID, Attempt: attempt}, func(_ int64, e event.Event) error { return yield(e) })

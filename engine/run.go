@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/tool/query"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/scoring"
 )
@@ -29,6 +30,8 @@ type Deps struct {
 	Recall func(ctx context.Context, trialID string, attempt int, yield func(event.Event) error) error
 	// Boxes opens sandboxes; nil when the mode needs none.
 	Boxes sandbox.Provider
+	// Queries answers what agents ask of JSON and SQLite files.
+	Queries *query.Runner
 	// Secrets are values that must not appear in any fact.
 	Secrets []string
 	Now     func() time.Time
@@ -86,7 +89,7 @@ func Run(ctx context.Context, plan *Plan, deps Deps) (Result, error) {
 }
 
 func newRun(plan *Plan, deps Deps) (*run, error) {
-	m, err := newMode(plan.pack)
+	m, err := newMode(plan.pack, deps.Queries)
 	if err != nil {
 		return nil, err
 	}

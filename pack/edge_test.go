@@ -179,7 +179,7 @@ func TestEdges(t *testing.T) {
 		{"tools custom null", "pack:\n", "tools: {custom: null}\npack:\n", nil},
 		{"tools with a number for a key", "pack:\n", "tools: {1: x, other: {2: y}}\npack:\n", []string{"tools: is a key that is not text"}},
 		{"tools custom no list", "pack:\n", "tools: {custom: {}}\npack:\n", []string{"tools: custom must be a list"}},
-		{"tools custom", "pack:\n", "tools: {custom: [{name: mine, implementation: {primitive: exec, args: {}}}], allowed: [mine]}\npack:\n", []string{"~tools.custom: does not have composed tools yet"}},
+		{"tools custom", "pack:\n", "tools: {custom: [{name: mine, implementation: {primitive: exec, args: {}}}], allowed: [mine]}\npack:\n", []string{"~tools.custom[0].implementation.primitive: does not unlock exec"}},
 		{"tools allowed in another spelling", "pack:\n", "tools: {Allowed: [reed_file]}\npack:\n", []string{"~tools.allowed[0]: did you mean \"read_file\"?"}},
 		{"tools a list", "pack:\n", "tools: []\npack:\n", []string{"tools: must be a mapping"}},
 		{"tools in the wrong place", "  number: 1\n", "  number: 1\n  tools: {custom: []}\n", []string{"~version.tools: top level"}},

@@ -183,11 +183,18 @@ type JudgeReply struct {
 type Tool struct {
 	ToolCallID    string          `json:"tool_call_id"`
 	ToolName      string          `json:"tool_name"`
-	ToolCategory  string          `json:"tool_category"` // primitive, "" when unknown
+	ToolCategory  string          `json:"tool_category"` // primitive, composed or mock, "" when unknown
 	Arguments     json.RawMessage `json:"arguments"`
 	Result        *ToolResult     `json:"result,omitempty"`
-	FailureOrigin string          `json:"failure_origin,omitempty"` // policy or primitive
+	FailureOrigin string          `json:"failure_origin,omitempty"` // policy, resolution, primitive, delegation, cycle or depth
 	DurationMS    int64           `json:"duration_ms,omitempty"`
+	// ResolutionChain is, for a composed tool, the tools the call went through,
+	// the one that was called first. The resolved one is the last of them;
+	// FailureDepth is the place in the chain, from 0, of the one that failed.
+	ResolutionChain      []string `json:"resolution_chain,omitempty"`
+	ResolvedToolName     string   `json:"resolved_tool_name,omitempty"`
+	ResolvedToolCategory string   `json:"resolved_tool_category,omitempty"`
+	FailureDepth         *int     `json:"failure_depth,omitempty"`
 }
 
 // ToolResult is what the model was told.

@@ -40,7 +40,7 @@ func call(t *testing.T, s *tool.Set, b sandbox.Session, name, args string) tool.
 
 func set(t *testing.T, p tool.Policy) *tool.Set {
 	t.Helper()
-	s, err := tool.NewSet(p)
+	s, err := tool.NewSet(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func (r *reader) known(d *draft, custom []string) {
 	switch {
 	case name == "", slices.Contains(r.here, name), slices.Contains(custom, name):
 	case slices.Contains(Names(), name):
-		r.warn(at, "this version has no tool %s, so that agents will not see this one", name)
+		r.block(at, "this version has no tool %s yet", name)
 	default:
 		r.warn(at, "there is no tool %s, so that agents will not see this one%s", quote(name), r.hint(name, append(Names(), custom...)))
 	}
