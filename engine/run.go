@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/redact"
 	"github.com/agentclash/agentclash/engine/tool/query"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/scoring"
@@ -44,7 +45,7 @@ type run struct {
 	plan       *Plan
 	deps       Deps
 	mode       mode
-	redact     *redactor
+	redact     *redact.Redactor
 	graderTime time.Duration // what the code_execution commands may take together, slack included
 	lanes      []*lane
 	groups     map[groupKey]*group
@@ -96,7 +97,7 @@ func newRun(plan *Plan, deps Deps) (*run, error) {
 	if m.tools != nil && deps.Boxes == nil {
 		return nil, fmt.Errorf("run %s: %w", plan.Name, sandbox.ErrUnavailable)
 	}
-	r := &run{plan: plan, deps: deps, mode: m, redact: newRedactor(deps.Secrets)}
+	r := &run{plan: plan, deps: deps, mode: m, redact: redact.New(deps.Secrets)}
 	r.seq, r.groups = plan.before.Facts, newGroups(plan)
 	for _, g := range plan.scorer.Graders() {
 		r.graderTime += graderTimeout(g) + graderSlack
@@ -244,7 +245,7 @@ func (r *run) emit(ctx context.Context, typ event.Type, payload any) error {
 	r.seq++
 	r.err = r.deps.Sink.Emit(context.WithoutCancel(ctx), event.Event{
 		ID: event.NewRunID(r.plan.RunID, r.seq), SchemaVersion: event.SchemaVersion, RunID: r.plan.RunID, Sequence: r.seq,
-		Type: typ, Source: event.SourceRun, OccurredAt: r.deps.Now().UTC(), Payload: r.redact.apply(raw),
+		Type: typ, Source: event.SourceRun, OccurredAt: r.deps.Now().UTC(), Payload: r.redact.JSON(raw),
 	})
 	return r.err
 }

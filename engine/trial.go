@@ -243,7 +243,7 @@ func (a *attempt) result(end ending) scoring.Trial {
 		StopReason: end.stop,
 	}
 	if end.err != nil {
-		t.Reason = clipText(a.run.redact.text(end.err.Error()), maxReason)
+		t.Reason = clipText(a.run.redact.Text(end.err.Error()), maxReason)
 	}
 	ev := a.log.fold.Evidence()
 	t.Judging, t.Carried = a.panel.judging(), a.carried
