@@ -15,6 +15,7 @@ import (
 	"github.com/agentclash/agentclash/engine/redact"
 	"github.com/agentclash/agentclash/engine/tool/query"
 	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/sandbox/egress"
 	"github.com/agentclash/agentclash/scoring"
 )
 
@@ -35,7 +36,13 @@ type Deps struct {
 	Queries *query.Runner
 	// Secrets are values that must not appear in any fact.
 	Secrets []string
-	Now     func() time.Time
+	// ToolSecrets are the values of ${secrets.NAME} in a pack's own tools, by
+	// name. They must not appear in any fact either.
+	ToolSecrets map[string]string
+	// Resolver finds the addresses of hosts that agents use; nil: this
+	// machine's.
+	Resolver egress.Resolver
+	Now      func() time.Time
 	// Sleep waits between the tries of a call; nil waits for real.
 	Sleep func(context.Context, time.Duration) error
 }
@@ -45,6 +52,7 @@ type run struct {
 	plan       *Plan
 	deps       Deps
 	mode       mode
+	network    network
 	redact     *redact.Redactor
 	graderTime time.Duration // what the code_execution commands may take together, slack included
 	lanes      []*lane
@@ -97,7 +105,11 @@ func newRun(plan *Plan, deps Deps) (*run, error) {
 	if m.tools != nil && deps.Boxes == nil {
 		return nil, fmt.Errorf("run %s: %w", plan.Name, sandbox.ErrUnavailable)
 	}
-	r := &run{plan: plan, deps: deps, mode: m, redact: redact.New(deps.Secrets)}
+	net, err := networkOf(plan.pack)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{plan: plan, deps: deps, mode: m, network: net, redact: redact.New(deps.hidden())}
 	r.seq, r.groups = plan.before.Facts, newGroups(plan)
 	for _, g := range plan.scorer.Graders() {
 		r.graderTime += graderTimeout(g) + graderSlack

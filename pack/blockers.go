@@ -102,12 +102,6 @@ func (b *blockers) box() {
 	if box == nil {
 		return
 	}
-	if box.NetworkAccess {
-		b.add(field+".network_access", "this version's sandboxes have no network yet")
-	}
-	if len(box.NetworkAllowlist) > 0 {
-		b.add(field+".network_allowlist", "this version's sandboxes have no network yet")
-	}
 	if len(box.AdditionalPackages) > 0 {
 		b.add(field+".additional_packages", "this version does not install packages yet; name an image that has them in sandbox_template_id")
 	}

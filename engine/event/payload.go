@@ -248,6 +248,17 @@ type Lost struct {
 	Detail string `json:"detail"`
 }
 
+// Egress is the payload of network.egress.decided: that a trial wanted a
+// connection, and whether it was let.
+type Egress struct {
+	Via     string `json:"via"` // http_request, or proxy for a program in the sandbox
+	Host    string `json:"host"`
+	Port    int    `json:"port"`
+	Address string `json:"address,omitempty"` // that was judged, where there was one
+	Allowed bool   `json:"allowed"`
+	Reason  string `json:"reason"`
+}
+
 // Budget is the payload of budget.reached.
 type Budget struct {
 	Limit   string  `json:"limit"` // the runtime limit's key

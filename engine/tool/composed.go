@@ -29,7 +29,7 @@ func (s *Set) delegate(ctx context.Context, box sandbox.Session, c *template.Com
 	case s.tools[c.Primitive] == nil:
 		return fail(OriginDelegation, "there is no tool %s here", c.Primitive)
 	}
-	filled, err := c.Fill(decoded(args), nil)
+	filled, err := c.Fill(decoded(args), s.network.Secrets)
 	if err != nil {
 		return fail(OriginResolution, "%v", err)
 	}

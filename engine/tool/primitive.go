@@ -29,6 +29,7 @@ type workplace struct {
 	box     sandbox.Session
 	tool    string
 	queries *query.Runner
+	network Network
 }
 
 // primitive is the behaviour of a built-in tool. Its error is turned into text
@@ -45,6 +46,7 @@ var primitives = map[string]primitive{
 	"search_text":  searchText,
 	"query_json":   queryJSON,
 	"query_sql":    querySQL,
+	"http_request": httpRequest,
 	"run_tests":    runTests,
 	"build":        build,
 	"exec":         execute,

@@ -29,6 +29,7 @@ type Set struct {
 	definitions []provider.Tool // of the visible ones
 	tools       map[string]*entry
 	queries     *query.Runner
+	network     Network
 }
 
 // entry is one tool. It has one of run, composed and mock.
@@ -176,7 +177,7 @@ func (s *Set) Call(ctx context.Context, box sandbox.Session, call provider.ToolC
 	if err != nil {
 		return Result{}, err
 	}
-	r.Content = bounded(r.Content)
+	r.Content = bounded(s.network.clean(r.Content))
 	return r, nil
 }
 
@@ -199,7 +200,7 @@ func (s *Set) call(ctx context.Context, box sandbox.Session, name string, args j
 	case e.mock != nil:
 		r = answer(*e.mock, args)
 	default:
-		r, err = e.run(ctx, workplace{box: box, tool: name, queries: s.queries}, args)
+		r, err = e.run(ctx, workplace{box: box, tool: name, queries: s.queries, network: s.network}, args)
 		if gone := ended(ctx, err); gone != nil {
 			return Result{}, gone
 		}
