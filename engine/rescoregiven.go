@@ -71,10 +71,13 @@ func otherTask(own, with *pack.Pack) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if same, err := sameJSON(was.definitions(), now.definitions()); err != nil || same {
-		return nil, err
+	// the definitions are what the models saw, the blocks what the calls did
+	for _, pair := range [][2]any{{was.definitions(), now.definitions()}, {own.Tools, with.Tools}} {
+		if same, err := sameJSON(pair[0], pair[1]); err != nil || !same {
+			return []string{"the tools"}, err
+		}
 	}
-	return []string{"the tools"}, nil
+	return nil, nil
 }
 
 // otherCase says what is different for the agents of one case.

@@ -128,6 +128,7 @@ func (r *Runner) start(ctx context.Context, q Question, out, said io.Writer) err
 		return err
 	}
 	c := exec.CommandContext(ctx, r.argv[0], append(r.argv[1:len(r.argv):len(r.argv)], Subcommand)...)
+	c.Args[0] = "agentclash" // whatever path leads to it: the built-in image's programs go by this name
 	c.Env = []string{"GOTRACEBACK=none"}
 	c.Stdin = io.MultiReader(bytes.NewReader(append(head, '\n')), bytes.NewReader(q.Data), bytes.NewReader(q.WAL))
 	c.Stdout, c.Stderr = out, said
