@@ -70,14 +70,14 @@ func TestPolicy(t *testing.T) {
 		policy tool.Policy
 		want   string
 	}{
-		{tool.Policy{}, files + " submit write_file " + data + " " + builds},
-		{tool.Policy{AllowShell: true}, "exec " + files + " submit write_file " + data + " " + builds},
+		{tool.Policy{}, files + " submit write_file http_request " + data + " " + builds},
+		{tool.Policy{AllowShell: true}, "exec " + files + " submit write_file http_request " + data + " " + builds},
 		{tool.Policy{Kinds: []string{" DATA "}}, "submit " + data},
 		{tool.Policy{Kinds: []string{"build"}}, "submit " + builds},
 		{tool.Policy{Kinds: []string{"browser"}}, "submit"},
 		{tool.Policy{Allowed: []string{"read_file"}}, "read_file submit"},
 		{tool.Policy{Allowed: []string{"exec", "nobody"}}, "submit"},
-		{tool.Policy{AllowShell: true, Kinds: []string{"network"}}, "exec submit"},
+		{tool.Policy{AllowShell: true, Kinds: []string{"network"}}, "exec http_request submit"},
 		{tool.Policy{Kinds: []string{"file"}, Denied: []string{"read_file", "write_file", "submit"}}, "list_files search_files search_text submit"},
 		{tool.Policy{Allowed: []string{"read_file"}, Custom: mine("list_files")}, "mine read_file submit"},
 		{tool.Policy{Kinds: []string{"data"}, Denied: []string{"query_sql", "query_json", "mine"}, Custom: mine("query_sql")}, "mine submit"},
