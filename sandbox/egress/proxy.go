@@ -15,10 +15,8 @@ import (
 	"time"
 )
 
-const (
-	proxyHeaderTime = 30 * time.Second // for a request's header to arrive
-	proxyWaitTime   = 2 * time.Minute  // for a response's
-)
+// proxyHeaderTime is how long a request's header may take to arrive.
+const proxyHeaderTime = 30 * time.Second
 
 // Serve answers one connection of a program in the box as an HTTP proxy does:
 // requests for http addresses, and CONNECT. It returns when conn is closed, or
@@ -111,7 +109,7 @@ func sayFailed(w http.ResponseWriter, err error) {
 	case errors.Is(err, context.DeadlineExceeded):
 		say(w, http.StatusGatewayTimeout, errors.New("no answer in time"))
 	default:
-		say(w, http.StatusBadGateway, err)
+		say(w, http.StatusBadGateway, bare(err))
 	}
 }
 
@@ -133,9 +131,7 @@ func forwarded(h http.Header) http.Header {
 // that nobody on the way reads them otherwise than they were judged.
 func (d *Dialer) forward(w http.ResponseWriter, r *http.Request) {
 	u := *r.URL
-	if strings.HasSuffix(u.Host, ":") {
-		u.Host = strings.TrimSuffix(u.Host, ":")
-	}
+	u.Host = strings.TrimSuffix(u.Host, ":")
 	out := &http.Request{
 		Method: r.Method, URL: &u, Host: u.Host, Header: forwarded(r.Header),
 		Body: r.Body, ContentLength: r.ContentLength,
@@ -146,23 +142,16 @@ func (d *Dialer) forward(w http.ResponseWriter, r *http.Request) {
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header["User-Agent"] = nil // none, where the program sends none
 	}
-	ctx, stop := context.WithCancelCause(r.Context())
-	defer stop(nil)
-	late := time.AfterFunc(proxyWaitTime, func() { stop(context.DeadlineExceeded) })
-	resp, err := d.client[ViaProxy].RoundTrip(out.WithContext(ctx))
+	resp, err := d.client[ViaProxy].RoundTrip(out.WithContext(r.Context()))
 	if err == nil && resp.StatusCode < http.StatusOK {
 		_ = resp.Body.Close()
 		err = errors.New("the server switches protocols, which this proxy does not")
 	}
 	if err != nil {
-		if late.Stop(); errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-			err = context.DeadlineExceeded
-		}
 		sayFailed(w, err)
 		return
 	}
 	defer resp.Body.Close()
-	late.Stop()
 	h := w.Header()
 	for name, values := range forwarded(resp.Header) {
 		h[name] = slices.Clone(values)
@@ -211,12 +200,12 @@ func (d *Dialer) tunnel(w http.ResponseWriter, r *http.Request) {
 		sayFailed(w, err)
 		return
 	}
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	client, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	_ = client.SetDeadline(time.Time{})
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return

@@ -93,15 +93,15 @@ var blocks = []block{
 	{netip.MustParsePrefix("ff00::/8"), Multicast},
 }
 
-// nat64 is the one translation that networks without IPv4 reach public servers
-// by. Its addresses are judged by the IPv4 address they end in.
-var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+// nat64 is how the addresses begin (64:ff9b::/96) by which networks without IPv4
+// reach public servers.
+const nat64 = "\x00\x64\xff\x9b\x00\x00\x00\x00\x00\x00\x00\x00"
 
-// meant is the address that a connection to a ends at.
+// meant is the address that a connection to a ends at. One of nat64 ends at the
+// IPv4 address that it holds.
 func meant(a netip.Addr) netip.Addr {
 	a = a.Unmap()
-	if nat64.Contains(a) {
-		b := a.As16()
+	if b := a.As16(); a.Is6() && string(b[:12]) == nat64 {
 		return netip.AddrFrom4([4]byte(b[12:]))
 	}
 	return a

@@ -3,11 +3,11 @@ package egress
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -22,8 +22,7 @@ import (
 func TestRedTeam(t *testing.T) {
 	t.Parallel()
 	v := victim(t, "127.0.0.1:0")
-	var allowed *httptest.Server
-	allowed = server(t, "127.0.0.2:0", func(w http.ResponseWriter, r *http.Request) {
+	allowed := server(t, "127.0.0.2:0", func(w http.ResponseWriter, r *http.Request) {
 		if to := r.URL.Query().Get("to"); to != "" {
 			w.Header().Set("Location", to)
 			w.WriteHeader(http.StatusFound)
@@ -202,7 +201,7 @@ func TestABoxThatEnds(t *testing.T) {
 	}
 	end()
 	<-done
-	if _, err := far.Read(make([]byte, 1)); err != io.EOF {
+	if _, err := far.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the server: got %v, want the end of the connection", err)
 	}
 }

@@ -133,7 +133,7 @@ func newRequest(r Request) (*http.Request, error) {
 		return nil, &RequestError{PhaseRequest, err}
 	}
 	method := cmp.Or(strings.ToUpper(strings.TrimSpace(r.Method)), http.MethodGet)
-	req, err := http.NewRequest(method, "http://host/", nil) //nolint:noctx // once gives it one
+	req, err := http.NewRequest(method, "http://host/", nil)
 	if err != nil || method == http.MethodConnect {
 		return nil, failed(PhaseRequest, "the method is not one that can be sent")
 	}
@@ -267,10 +267,16 @@ func (d *Dialer) explain(ctx, within context.Context, err error) error {
 	case errors.As(err, &unconnected):
 		return &RequestError{PhaseConnect, unconnected}
 	case errors.As(err, &at):
-		if op, ok := errors.AsType[*net.OpError](at.Err); ok { // whose text names this machine's address
-			at.Err = op.Err
-		}
-		return at
+		return &RequestError{at.Phase, bare(at.Err)}
 	}
-	return &RequestError{PhaseResponse, err}
+	return &RequestError{PhaseResponse, bare(err)}
+}
+
+// bare is an error of a connection without the connection: its text would tell
+// this machine's address in its network.
+func bare(err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op != "dial" {
+		return op.Err
+	}
+	return err
 }

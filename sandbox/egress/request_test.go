@@ -198,8 +198,7 @@ func TestRedirects(t *testing.T) {
 		fmt.Fprintf(w, "%s %s|%s|%s|%s|%s|%s", r.Method, r.URL, r.Header.Get("X-Api-Key"), r.Header.Get("Authorization"), r.Header.Get("Referer"), r.Header.Get("Accept"), body)
 	}
 	other := server(t, "127.0.0.1:0", echo)
-	var s *httptest.Server
-	s = server(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
+	s := server(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
 		var status int
 		if n, _ := fmt.Sscanf(r.URL.Path, "/%d", &status); n == 0 {
 			echo(w, r)
