@@ -142,7 +142,11 @@ func listFiles(ctx context.Context, at workplace, raw json.RawMessage) (Result, 
 		Prefix    string `json:"prefix"`
 		Files     []file `json:"files"`
 		Truncated bool   `json:"truncated,omitempty"`
-	}{args.Prefix, []file{}, listing.Truncated}
+		Note      string `json:"note,omitempty"`
+	}{Prefix: args.Prefix, Files: []file{}, Truncated: listing.Truncated}
+	if out.Truncated {
+		out.Note = "there is more: list a directory further down"
+	}
 	for _, e := range listing.Entries {
 		if !e.Dir && !e.Symlink {
 			out.Files = append(out.Files, file{e.Path, e.Size})
@@ -199,6 +203,7 @@ func execResult(res sandbox.Result, timeout time.Duration) (Result, error) {
 		StdoutBytes     int64  `json:"stdout_bytes,omitempty"` // when cut
 		StderrBytes     int64  `json:"stderr_bytes,omitempty"`
 		OutputTruncated bool   `json:"output_truncated,omitempty"`
+		Note            string `json:"note,omitempty"`
 	}{
 		ExitCode: res.ExitCode, OutOfMemory: res.OutOfMemory, OutputLimit: res.OutputLimit,
 		Stdout: strings.ToValidUTF8(res.Stdout.Text, "\uFFFD"), Stderr: strings.ToValidUTF8(res.Stderr.Text, "\uFFFD"),
@@ -206,6 +211,7 @@ func execResult(res sandbox.Result, timeout time.Duration) (Result, error) {
 	}
 	if out.OutputTruncated {
 		out.StdoutBytes, out.StderrBytes = res.Stdout.Bytes, res.Stderr.Bytes
+		out.Note = "the middle is left out: to see it, send the output to a file and read that in pieces"
 	}
 	if res.TimedOut {
 		out.TimedOut = fmt.Sprintf("killed after %s", timeout)

@@ -9,7 +9,9 @@ import (
 	"path"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agentclash/agentclash/sandbox"
@@ -27,6 +29,7 @@ const (
 	maxPattern       = 1000
 	maxProgram       = 5000 // of a compiled pattern, since the time goes with it
 	maxResults       = 1000
+	readsAhead       = 8
 	binaryBytes      = 8000 // a NUL in the first of a file makes it binary
 )
 
@@ -117,6 +120,7 @@ type textSearch struct {
 	began   time.Time
 	matches []match
 	note    string
+	done    bool
 }
 
 type match struct {
@@ -187,7 +191,10 @@ func (s *textSearch) search(ctx context.Context, box sandbox.Session, root strin
 	}
 	listing, err := box.List(ctx, root, true, maxSearchEntries)
 	if errors.Is(err, sandbox.ErrNotFound) {
-		if err = s.file(ctx, box, root); err == nil {
+		var f sandbox.File
+		if f, err = box.ReadFile(ctx, root, maxSearchFile); err == nil {
+			s.look(contents{path: root, data: f.Data})
+			s.over()
 			return nil
 		}
 	}
@@ -197,19 +204,55 @@ func (s *textSearch) search(ctx context.Context, box sandbox.Session, root strin
 	if listing.Truncated {
 		s.note = fmt.Sprintf("only the first %d entries were looked at: search a directory further down", maxSearchEntries)
 	}
-	for _, e := range listing.Entries {
-		if e.Dir || e.Symlink || hidden(e.Path[len(root):]) || !include(path.Base(e.Path)) {
-			continue
+	listing.Entries = slices.DeleteFunc(listing.Entries, func(e sandbox.Entry) bool {
+		return e.Dir || e.Symlink || e.Size == 0 || hidden(e.Path[len(root):]) || !include(path.Base(e.Path))
+	})
+	return s.files(ctx, box, listing.Entries)
+}
+
+// files looks at one file after the other, while the next ones are being read:
+// a read waits for its box more than it works.
+func (s *textSearch) files(ctx context.Context, box sandbox.Session, entries []sandbox.Entry) error {
+	ctx, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	reads := make(chan chan contents, readsAhead)
+	running.Go(func() {
+		defer close(reads)
+		for _, e := range entries {
+			read := make(chan contents, 1)
+			select {
+			case reads <- read:
+			case <-ctx.Done():
+				return
+			}
+			running.Go(func() {
+				f, err := box.ReadFile(ctx, e.Path, maxSearchFile)
+				read <- contents{e.Path, f.Data, err}
+			})
+		}
+	})
+	for read := range reads {
+		c := <-read
+		if err := ended(ctx, c.err); err != nil {
+			return err
+		}
+		if c.err == nil { // else it is no file that has text
+			s.look(c)
 		}
 		if s.over() {
 			return nil
 		}
-		err := s.file(ctx, box, e.Path)
-		if err := ended(ctx, err); err != nil {
-			return err
-		} // any other file that cannot be read is none that has text
 	}
-	return nil
+	return context.Cause(ctx)
+}
+
+// contents is what a file holds, as far as it is looked at.
+type contents struct {
+	path string
+	data []byte
+	err  error
 }
 
 func hidden(below string) bool { return strings.Contains(below, "/.") }
@@ -217,6 +260,8 @@ func hidden(below string) bool { return strings.Contains(below, "/.") }
 // over says whether the search has found or cost enough, and notes why.
 func (s *textSearch) over() bool {
 	switch {
+	case s.done:
+		return true
 	case len(s.matches) > s.args.Most:
 		s.matches = s.matches[:s.args.Most]
 		s.note = fmt.Sprintf("there are more than these %d: narrow the search or raise max_results", s.args.Most)
@@ -227,33 +272,29 @@ func (s *textSearch) over() bool {
 	default:
 		return false
 	}
+	s.done = true
 	return true
 }
 
-// file looks for the pattern in each line of a file that is no binary.
-func (s *textSearch) file(ctx context.Context, box sandbox.Session, name string) error {
-	f, err := box.ReadFile(ctx, name, maxSearchFile)
-	if err != nil {
-		return err
-	}
-	s.bytes += int64(len(f.Data))
-	if bytes.IndexByte(f.Data[:min(len(f.Data), binaryBytes)], 0) >= 0 {
-		return nil
+// look looks for the pattern in each line of a file that is no binary.
+func (s *textSearch) look(c contents) {
+	s.bytes += int64(len(c.data))
+	if bytes.IndexByte(c.data[:min(len(c.data), binaryBytes)], 0) >= 0 {
+		return
 	}
 	number := 0
-	for line := range bytes.Lines(f.Data) {
+	for line := range bytes.Lines(c.data) {
 		number++
 		line = bytes.TrimSuffix(line, []byte("\n"))
 		if !s.re.Match(line[:min(len(line), maxSearchLine)]) {
 			if number%1024 == 0 && s.over() {
-				return nil
+				return
 			}
 			continue
 		}
-		s.matches = append(s.matches, match{name, number, strings.ToValidUTF8(clip(string(line), maxLineText), "\uFFFD")})
+		s.matches = append(s.matches, match{c.path, number, strings.ToValidUTF8(clip(string(line), maxLineText), "\uFFFD")})
 		if s.over() {
-			return nil
+			return
 		}
 	}
-	return nil
 }

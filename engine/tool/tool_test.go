@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -235,6 +236,44 @@ func TestResultsAreBounded(t *testing.T) {
 		if err := json.Unmarshal([]byte(r.Content), &out); err != nil || !out.Truncated || out.TotalBytes < 1<<20 || len(r.Content) > 20_000 {
 			t.Errorf("%s: got %d bytes, %+v, %v", name, len(r.Content), out, err)
 		}
+	}
+}
+
+// A search that has enough reads no more files.
+func TestSearchEndsWithEnough(t *testing.T) {
+	t.Parallel()
+	b := box(t)
+	for i := range 100 {
+		if err := b.WriteFile(t.Context(), fmt.Sprintf("%03d", i), []byte("one\none\none\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := call(t, set(t, tool.Policy{}), b, "search_text", `{"pattern":"one","max_results":4}`)
+	reads := 0
+	for _, c := range b.Calls() {
+		if c.Op == sandboxtest.OpRead {
+			reads++
+		}
+	}
+	if reads > 20 || strings.Count(r.Content, "line_number") != 4 || !strings.Contains(r.Content, "more than these 4") {
+		t.Errorf("%d files were read for %s", reads, r.Content)
+	}
+}
+
+// The box that is lost in the middle of a search ends the trial.
+func TestSearchInALostBox(t *testing.T) {
+	t.Parallel()
+	b := box(t)
+	for i := range 30 {
+		if err := b.WriteFile(t.Context(), strconv.Itoa(i), []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Fail(sandboxtest.OpRead, 12, &sandbox.BoxError{Kind: sandbox.Lost, Detail: "gone"})
+	_, err := set(t, tool.Policy{}).Call(t.Context(), b, provider.ToolCall{Name: "search_text", Arguments: json.RawMessage(`{"pattern":"y"}`)})
+	var lost *sandbox.BoxError
+	if !errors.As(err, &lost) {
+		t.Errorf("got %v, want the box's error", err)
 	}
 }
 
