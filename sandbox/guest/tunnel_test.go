@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -134,3 +135,37 @@ func TestTunnelDeadlines(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// FuzzTunnels has a guest with a network say anything: no connection is kept
+// that was not opened, and all that were end with the client.
+func FuzzTunnels(f *testing.F) {
+	f.Add([]byte{})
+	f.Add(append(frame(openT, 1, ""), frame(flowT, 1, "GET / HTTP/1.1\r\n\r\n")...))
+	f.Add(bytes.Join([][]byte{frame(openT, 1, ""), frame(openT, 2, ""), frame(finT, 1, ""), frame(endT, 2, ""), frame(grantT, 1, "\x00\x00\x00\x05")}, nil))
+	f.Fuzz(func(t *testing.T, says []byte) {
+		host, box := net.Pipe()
+		go func() {
+			_, _, _, _ = readFrame(box)
+			_, _ = box.Write(frame(facts, 0, factsJSON))
+			_, id, _, _ := readFrame(box)
+			go func() { _, _ = io.Copy(io.Discard, box) }()
+			_, _ = box.Write(append(frame(end, id, `{"port":1}`), says...))
+			_ = box.Close()
+		}()
+		c, _, err := guest.Connect(t.Context(), host, guest.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var now, most atomic.Int64
+		_, _ = c.Proxy(t.Context(), 0, func(_ context.Context, conn net.Conn) {
+			most.Store(max(most.Load(), now.Add(1)))
+			defer now.Add(-1)
+			_, _ = io.Copy(conn, conn)
+		})
+		<-c.Done()
+		_ = c.Close()
+		if now.Load() != 0 || most.Load() > guest.MaxTunnels {
+			t.Errorf("%d connections are left of %d at once", now.Load(), most.Load())
+		}
+	})
+}

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -9,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -129,7 +129,8 @@ func (r *Runner) start(ctx context.Context, q Question, out, said io.Writer) err
 	}
 	c := exec.CommandContext(ctx, r.argv[0], append(r.argv[1:len(r.argv):len(r.argv)], Subcommand)...)
 	c.Args[0] = "agentclash" // whatever path leads to it: the built-in image's programs go by this name
-	c.Env = []string{"GOTRACEBACK=none"}
+	// nothing of ours; and a build with the race detector would end with a nap
+	c.Env = []string{"GOTRACEBACK=none", "GORACE=atexit_sleep_ms=0"}
 	c.Stdin = io.MultiReader(bytes.NewReader(append(head, '\n')), bytes.NewReader(q.Data), bytes.NewReader(q.WAL))
 	c.Stdout, c.Stderr = out, said
 	c.WaitDelay = time.Second
@@ -140,12 +141,15 @@ func (r *Runner) start(ctx context.Context, q Question, out, said io.Writer) err
 	return err
 }
 
+// outOfMemory is what a process says, whose memory ends before watch sees it.
+var outOfMemory = regexp.MustCompile(`out of memory|cannot allocate memory|failed to allocate`)
+
 // answer reads what the process said. One that died has left no whole reply.
 func answer(out []byte, exit *exec.ExitError, said string) (Answer, error) {
 	line, rest, whole := bytes.Cut(out, []byte("\n"))
 	var head reply
 	if !whole || json.Unmarshal(line, &head) != nil || head.Output != len(rest) {
-		if exit != nil && (exit.ExitCode() == statusMemory || strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory")) {
+		if exit != nil && (exit.ExitCode() == statusMemory || outOfMemory.MatchString(said)) {
 			return Answer{}, refuse("the query needs more memory than the %d MiB it may have", maxMemory>>20)
 		}
 		return Answer{}, refuse("the query could not be worked out: it, or the file, brought down the process that answers it")
@@ -193,10 +197,11 @@ func send(w io.Writer, o *output, err error) error {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(w)
-	out.Write(append(line, '\n'))
-	out.Write(o.buf.Bytes())
-	return out.Flush()
+	if _, err := w.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	_, err = o.buf.WriteTo(w)
+	return err
 }
 
 // clip bounds a message that may repeat the query or the data.

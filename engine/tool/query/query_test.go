@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -114,14 +115,14 @@ func TestBombs(t *testing.T) {
 	empty, _ := file(t, "CREATE TABLE t(x)")
 	for _, row := range []struct{ language, query, refused string }{
 		{query.JQ, `reduce range(60) as $i ("x"; . + .)`, "memory"},
-		{query.JQ, `reduce range(60) as $i (1; [., .]) | tojson`, "memory"},
-		{query.JQ, `("x" * 1000000) as $s | [range(100000) | $s] | join("")`, "memory"},
+		{query.JQ, `reduce range(60) as $i (1; [., .]) | tojson`, "memory|longer than"},
+		{query.JQ, `("x" * 1000000) as $s | [range(100000) | $s] | join("")`, "memory|longer than"},
 		{query.JQ, `[range(1e12)]`, "the query "},
 		{query.JQ, `def f: f; f`, "longer than"},
 		{query.JQ, `last(range(1e15))`, "longer than"},
 		{query.JQ, strings.Repeat("(", 60_000), "jq: "},
 		{query.SQLite, `WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT max(x) FROM c`, "longer than"},
-		{query.SQLite, `WITH RECURSIVE c(x) AS (SELECT zeroblob(1000000) UNION ALL SELECT x FROM c) SELECT x FROM c ORDER BY x`, "memory"},
+		{query.SQLite, `WITH RECURSIVE c(x) AS (SELECT zeroblob(1000000) UNION ALL SELECT x FROM c) SELECT x FROM c ORDER BY x`, "memory|longer than"},
 		{query.SQLite, `SELECT zeroblob(1000000000)`, "too big"},
 		{query.SQLite, `SELECT printf('%1000000000d', 1)`, "too big"},
 	} {
@@ -132,7 +133,7 @@ func TestBombs(t *testing.T) {
 				r.Within(time.Second)
 			}
 			got, refused := askOf(t, r, query.Question{Language: row.language, Query: row.query, Data: map[string][]byte{query.JQ: []byte("{}"), query.SQLite: empty}[row.language]})
-			if !strings.Contains(refused, row.refused) {
+			if !regexp.MustCompile(row.refused).MatchString(refused) {
 				t.Errorf("got %.80q, %q; want a refusal that says %q", got, refused, row.refused)
 			}
 		})
