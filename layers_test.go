@@ -27,6 +27,7 @@ var layers = map[string][]string{
 	"pack/template":                     {},
 	"pack":                              {"scoring", "pack/template"},
 	"sandbox":                           {},
+	"sandbox/egress":                    {},
 	"sandbox/guest":                     {},
 	"sandbox/guest/shell":               {},
 	"sandbox/guest/internal/agent":      {"sandbox/guest", "sandbox/guest/shell"},
@@ -39,9 +40,11 @@ var layers = map[string][]string{
 	"engine/provider/providertest":      {"engine/provider"},
 	"engine/provider/openai/openaitest": {},
 	"engine/event":                      {"scoring", "engine/provider"},
-	"engine/tool":                       {"sandbox", "engine/provider", "pack/template"},
-	"engine/packtest":                   {"engine", "engine/event", "engine/provider", "engine/tool", "pack", "sandbox", "scoring"},
-	"engine":                            {"pack", "scoring", "sandbox", "engine/event", "engine/provider", "engine/tool"},
+	"engine/tool":                       {"sandbox", "sandbox/egress", "engine/provider", "engine/redact", "engine/tool/query", "pack/template"},
+	"engine/tool/query":                 {},
+	"engine/redact":                     {},
+	"engine/packtest":                   {"engine", "engine/event", "engine/provider", "engine/tool", "engine/tool/query", "pack", "sandbox", "scoring"},
+	"engine":                            {"pack", "scoring", "sandbox", "sandbox/egress", "engine/event", "engine/provider", "engine/redact", "engine/tool", "engine/tool/query"},
 	"store":                             {"engine", "engine/event", "scoring"},
 	"cmd/view":                          {"engine/event", "scoring", "scoring/compare"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet"},
@@ -52,9 +55,11 @@ var layers = map[string][]string{
 
 // only says which modules are fenced into which rooms.
 var only = map[string][]string{
-	"github.com/docker/docker":           {"sandbox/docker"},
-	"github.com/openai/openai-go":        {"engine/provider/openai"},
-	"modernc.org/sqlite":                 {"store"},
+	"github.com/docker/docker":    {"sandbox/docker"},
+	"github.com/openai/openai-go": {"engine/provider/openai"},
+	// query reads the databases that agents leave in a box, in memory
+	"modernc.org/sqlite":                 {"store", "engine/tool/query"},
+	"modernc.org/libc":                   {"engine/tool/query"},
 	"github.com/charmbracelet/bubbletea": {"cmd/tui", "cmd"},
 	"github.com/spf13/cobra":             {"cmd"},
 	"gopkg.in/yaml.v3":                   {"pack", "engine/provider/scripted", "cmd"},

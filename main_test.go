@@ -5,6 +5,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,7 +60,7 @@ func TestScript(t *testing.T) {
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "fromfile": fromFile},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "fromfile": fromFile, "echoserver": echoServer},
 	})
 }
 
@@ -68,6 +70,16 @@ func fromFile(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: fromfile FILE VARIABLE")
 	}
 	ts.Setenv(args[1], strings.TrimSpace(ts.ReadFile(args[0])))
+}
+
+// echoServer starts a web server that answers with the headers and the address
+// it was sent, and puts its own address into ECHO.
+func echoServer(ts *testscript.TestScript, _ bool, _ []string) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s %s %s", r.Method, r.URL, r.Header.Get("Authorization"))
+	}))
+	ts.Defer(s.Close)
+	ts.Setenv("ECHO", s.Listener.Addr().String())
 }
 
 // exits runs a command that must end with the given status: testscript itself

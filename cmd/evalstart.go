@@ -164,12 +164,16 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	if err != nil {
 		return err
 	}
+	secrets, err := a.toolSecrets(p)
+	if err != nil {
+		return err
+	}
 	boxes, described, err := a.boxes(ctx, o.sandbox, o.imageFor(p), engine.NeedsOf(p))
 	if err != nil {
 		return err
 	}
 	plan.Sandbox = described
-	e := execution{plan: plan, pack: p, clients: clients, boxes: boxes, follow: o.follow}
+	e := execution{plan: plan, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow}
 	result, err := a.execute(ctx, e)
 	if err != nil {
 		return err

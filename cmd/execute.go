@@ -25,7 +25,8 @@ type execution struct {
 	plan    *engine.Plan
 	pack    *pack.Pack
 	clients modelClients
-	boxes   sandbox.Provider // nil when the mode needs none
+	secrets map[string]string // of the pack's tools, by name
+	boxes   sandbox.Provider  // nil when the mode needs none
 	follow  bool
 	resumed bool
 }
@@ -93,8 +94,8 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) })
 	stop := a.beat(ctx, db, e.plan.RunID, cancel)
 	deps := engine.Deps{
-		Sink: event.Tee(recorder, screen...), Clients: e.clients.agents, Judges: e.clients.judges, Boxes: e.boxes,
-		Secrets: e.clients.secrets, Now: a.p.Now,
+		Sink: event.Tee(recorder, screen...), Clients: e.clients.agents, Judges: e.clients.judges, Boxes: e.boxes, Queries: queries(),
+		Secrets: e.clients.secrets, ToolSecrets: e.secrets, Now: a.p.Now,
 		Recall: func(ctx context.Context, trialID string, attempt int, yield func(event.Event) error) error {
 			return db.Events(ctx, store.EventFilter{TrialID: trialID, Attempt: attempt}, func(_ int64, e event.Event) error { return yield(e) })
 		},

@@ -7,13 +7,14 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/agentclash/agentclash/engine/tool/query"
 	"github.com/agentclash/agentclash/sandbox/guest"
 	"github.com/agentclash/agentclash/sandbox/guest/shell"
 )
 
 // inBox runs what a container runs: the guest that is its first process, or
-// the shell and the small commands of the built-in image. All of them are this
-// same binary.
+// the shell and the small commands of the built-in image; and the process that
+// answers an agent's query. All of them are this same binary.
 func inBox(args []string) (status int, ran bool) {
 	if shell.Is(os.Args[0]) {
 		return shell.Main(context.Background(), os.Args, shell.Std{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}), true
@@ -21,7 +22,24 @@ func inBox(args []string) (status int, ran bool) {
 	if len(args) > 0 && args[0] == guest.Subcommand {
 		return guest.Main(os.Stdin, os.Stdout, os.Stderr, args[1:]), true
 	}
+	if len(args) > 0 && args[0] == query.Subcommand {
+		return query.Main(os.Stdin, os.Stdout, os.Stderr, os.Exit), true
+	}
 	return 0, false
+}
+
+// queries answers what agents ask of files, with processes of this same binary.
+// On Linux they are started from what is running, whatever has become of the
+// file since.
+func queries() *query.Runner {
+	if runtime.GOOS == "linux" {
+		return query.NewRunner("/proc/self/exe")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		exe = os.Args[0]
+	}
+	return query.NewRunner(exe)
 }
 
 // guest reads the static Linux binary that runs inside containers: the one

@@ -240,6 +240,32 @@ func (a *app) key(d target, keyVar string) (string, error) {
 		hint("export %s=..., or agentclash secret set %s", keyVar, keyVar)
 }
 
+// toolSecrets reads the secrets that a pack's own tools use. All that are missing
+// are said at once.
+func (a *app) toolSecrets(p *pack.Pack) (map[string]string, error) {
+	values := map[string]string{}
+	var missing []string
+	for _, name := range p.ToolSecrets() {
+		v, ok, err := a.secret(name)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			missing = append(missing, name)
+			continue
+		}
+		if v = strings.TrimSpace(v); len(v) < minSecretBytes { // what is sent is what must be kept out of results
+			return nil, usage("the secret %s, which a tool of the pack uses, has fewer than %d bytes: it could not be kept out of results", name, minSecretBytes)
+		}
+		values[name] = v
+	}
+	if len(missing) > 0 {
+		return nil, (&failure{status: statusNoPermission, code: "secret_missing",
+			err: fmt.Errorf("the pack's tools use secrets that are not set: %s", strings.Join(missing, ", "))}).hint("agentclash secret set %s", missing[0])
+	}
+	return values, nil
+}
+
 // errAccount does not repeat the account: a key pasted in its place must not
 // be shown.
 var errAccount = errors.New("the account must be env://NAME or workspace-secret://NAME")

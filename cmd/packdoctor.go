@@ -99,7 +99,7 @@ func runPackDoctor(ctx context.Context, a *app, o packDoctorOptions, file string
 		a.say("! a script that solves every case makes more defects show: write it to %s, or name it with --reference FILE", pack.ReferencePath(file))
 	}
 	report, err := packtest.Examine(ctx, packtest.Options{
-		Pack: p, InputSet: o.inputSet, Reference: reference, Boxes: boxes, Sandbox: described,
+		Pack: p, InputSet: o.inputSet, Reference: reference, Boxes: boxes, Sandbox: described, Queries: queries(),
 		Concurrency: cmp.Or(o.concurrency, concurrency(p, nil)), Now: a.p.Now, NewID: a.p.NewID, Progress: a.examining(),
 	})
 	if err != nil {

@@ -373,6 +373,9 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	if err != nil {
 		return err
 	}
+	if e.secrets, err = a.toolSecrets(e.pack); err != nil {
+		return err
+	}
 	e.clients, e.follow, e.resumed = clients, o.follow, true
 	kind := e.plan.Sandbox.Kind
 	if err := db.TakeOver(ctx, r.ID, self(), alive); err != nil {

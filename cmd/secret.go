@@ -20,8 +20,8 @@ func newSecret(a *app) *cobra.Command {
 func newSecretSet(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "set KEY", Short: "Keep a secret; its value is read from stdin or asked for",
-		Long: `Keep a secret under KEY, for workspace-secret://KEY references and for a
-provider's own key variable. The value is read from stdin byte by byte when
+		Long: `Keep a secret under KEY, for workspace-secret://KEY references, for
+${secrets.KEY} in the tools of a pack, and for a provider's own key variable. The value is read from stdin byte by byte when
 stdin is a pipe, else asked for without showing it. It is kept in the system's
 keychain where there is one, else in a file only you can read, and is never
 shown again.`,

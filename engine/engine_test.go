@@ -15,6 +15,7 @@ import (
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/provider/scripted"
+	"github.com/agentclash/agentclash/engine/tool/query"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/scoring"
@@ -87,6 +88,7 @@ type harness struct {
 	clients []provider.Client
 	judges  map[string]provider.Client
 	boxes   sandbox.Provider
+	queries *query.Runner
 	options engine.Options
 	secrets []string
 	mu      sync.Mutex
@@ -137,7 +139,7 @@ func (h *harness) runPlan(t *testing.T, ctx context.Context, plan *engine.Plan) 
 func (h *harness) runOnly(t *testing.T, ctx context.Context, plan *engine.Plan) engine.Result {
 	t.Helper()
 	result, err := engine.Run(ctx, plan, engine.Deps{
-		Sink: event.SinkFunc(h.emit), Clients: h.clients, Judges: h.judges, Recall: h.recall, Boxes: h.boxes, Secrets: h.secrets,
+		Sink: event.SinkFunc(h.emit), Clients: h.clients, Judges: h.judges, Recall: h.recall, Boxes: h.boxes, Queries: h.queries, Secrets: h.secrets,
 		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/redact"
 )
 
 // eventLog numbers, redacts, folds and emits the events of one attempt, from
@@ -14,7 +15,7 @@ import (
 type eventLog struct {
 	ctx    context.Context // of the run, without its cancellation: facts outlive a Ctrl-C
 	sink   event.Sink
-	redact *redactor
+	redact *redact.Redactor
 	clock  *clock
 	base   event.Event // the fields every event of the attempt shares
 	source string
@@ -75,7 +76,7 @@ func (l *eventLog) event(source string, typ event.Type, payload any) (event.Even
 	e := l.base
 	e.ID = event.NewID(e.TrialID, e.Attempt, l.seq)
 	e.Sequence, e.Type, e.Source = l.seq, typ, source
-	e.OccurredAt, e.Payload = l.clock.Now(), l.redact.apply(raw)
+	e.OccurredAt, e.Payload = l.clock.Now(), l.redact.JSON(raw)
 	return e, nil
 }
 
@@ -87,7 +88,7 @@ func (l *eventLog) glimpse(d event.TextDelta) {
 	}
 	e := l.base
 	e.Type, e.Source, e.OccurredAt = event.OutputDelta, l.source, l.clock.Now()
-	e.Payload, e.Transient = l.redact.apply(raw), true
+	e.Payload, e.Transient = l.redact.JSON(raw), true
 	_ = l.sink.Emit(l.ctx, e) // transient: only views see it
 }
 

@@ -250,15 +250,16 @@ func (a *attempt) callTool(ctx context.Context, call provider.ToolCall, among bo
 	if counts && a.toolCalls >= a.limits.toolCalls {
 		return tool.Result{}, byAgent(stopTools, "more than %d tool calls", a.limits.toolCalls), true
 	}
-	a.log.emit(event.ToolStarted, event.Tool{ToolCallID: call.ID, ToolName: name, ToolCategory: category(counts || submits), Arguments: arguments(call)})
+	a.log.emit(event.ToolStarted, event.Tool{ToolCallID: call.ID, ToolName: name, ToolCategory: a.run.mode.tools.Category(name), Arguments: arguments(call)})
 	began := a.log.clock.Now()
-	result, err := a.run.mode.tools.Call(ctx, a.box, call)
+	result, err := a.tools.Call(ctx, a.box, call)
 	if err != nil {
 		return tool.Result{}, a.lost(ctx, phaseAgent, err), true
 	}
 	if counts {
 		a.toolCalls++
 	}
+	a.stateEgress()
 	a.toolEvent(call, result, a.log.clock.Now().Sub(began))
 	return result, ending{}, false
 }
@@ -275,19 +276,17 @@ func (a *attempt) toolEvent(call provider.ToolCall, r tool.Result, took time.Dur
 	if r.IsError {
 		typ = event.ToolFailed
 	}
-	a.log.emit(typ, event.Tool{
+	t := event.Tool{
 		ToolCallID: call.ID, ToolName: strings.TrimSpace(call.Name), ToolCategory: r.Category,
 		Arguments:     arguments(call),
 		Result:        &event.ToolResult{ToolCallID: call.ID, Content: r.Content, IsError: r.IsError},
 		FailureOrigin: r.Origin, DurationMS: took.Milliseconds(),
-	})
-}
-
-func category(known bool) string {
-	if known {
-		return "primitive"
 	}
-	return ""
+	if len(r.Chain) > 1 {
+		t.ResolutionChain, t.ResolvedToolName, t.ResolvedToolCategory = r.Chain, r.ResolvedName, r.ResolvedCategory
+		t.FailureDepth = r.FailureDepth()
+	}
+	a.log.emit(typ, t)
 }
 
 // arguments are what the model sent; the client has made JSON of anything.

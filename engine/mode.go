@@ -6,6 +6,7 @@ import (
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/tool"
+	"github.com/agentclash/agentclash/engine/tool/query"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/scoring"
 )
@@ -17,7 +18,7 @@ type mode struct {
 	open   func(*pack.Pack, pack.Case, Deployment) ([]provider.Message, error)
 }
 
-func newMode(p *pack.Pack) (mode, error) {
+func newMode(p *pack.Pack, queries *query.Runner) (mode, error) {
 	switch p.Version.ExecutionMode {
 	case pack.PromptEval:
 		return mode{source: event.SourcePromptEval, open: promptMessages}, nil
@@ -26,7 +27,7 @@ func newMode(p *pack.Pack) (mode, error) {
 		if err != nil {
 			return mode{}, err
 		}
-		set, err := tool.NewSet(policy)
+		set, err := tool.NewSet(policy, queries)
 		if err != nil {
 			return mode{}, err
 		}
@@ -51,11 +52,11 @@ type Needs struct {
 
 // NeedsOf reads a pack's needs.
 func NeedsOf(p *pack.Pack) Needs {
-	m, err := newMode(p)
+	m, err := newMode(p, nil)
 	if err != nil || m.tools == nil {
 		return Needs{}
 	}
-	n := Needs{Box: true, Process: m.tools.Has("exec")}
+	n := Needs{Box: true, Process: m.tools.Reaches("exec", "run_tests", "build")}
 	for _, v := range p.Version.EvaluationSpec.Validators {
 		n.Process = n.Process || v.Type == scoring.CodeExecution
 	}

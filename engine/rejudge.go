@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/redact"
 	"github.com/agentclash/agentclash/scoring"
 )
 
@@ -160,7 +161,7 @@ func (j *Rejudging) Ask(ctx context.Context, trials []StoredTrial, deps Deps, ke
 	if err != nil {
 		return Asked{}, err
 	}
-	a := &asker{Rejudging: j, deps: deps, redact: newRedactor(deps.Secrets), keep: keep, used: scoring.Judging{CostUSD: new(0.0)}}
+	a := &asker{Rejudging: j, deps: deps, redact: redact.New(deps.Secrets), keep: keep, used: scoring.Judging{CostUSD: new(0.0)}}
 	for i := range g.Trials {
 		if err := a.trial(ctx, g, i); err != nil {
 			return a.total(), err
@@ -174,7 +175,7 @@ func (j *Rejudging) Ask(ctx context.Context, trials []StoredTrial, deps Deps, ke
 type asker struct {
 	*Rejudging
 	deps   Deps
-	redact *redactor
+	redact *redact.Redactor
 	keep   func([]event.Event) error
 	used   scoring.Judging
 	asked  Asked
@@ -254,7 +255,7 @@ func (a *asker) state(t StoredTrial, typ event.Type, payload any) {
 	a.facts = append(a.facts, event.Event{
 		SchemaVersion: event.SchemaVersion, RunID: a.plan.RunID, RunAgentID: a.plan.Agents[t.Lane].ID, TrialID: t.Ended.TrialID,
 		CaseKey: t.Ended.CaseKey, Repetition: t.Ended.Repetition, Attempt: t.Ended.Attempt,
-		Type: typ, Source: event.SourceScoring, OccurredAt: a.deps.Now().UTC(), Payload: a.redact.apply(raw),
+		Type: typ, Source: event.SourceScoring, OccurredAt: a.deps.Now().UTC(), Payload: a.redact.JSON(raw),
 	})
 }
 

@@ -233,6 +233,7 @@ func TestOtherQuestionsAreLeftOut(t *testing.T) {
 		"title":        {nativePack, "title: Write", "title: Compose", "the challenge"},
 		"files":        {nativePack, "payload: {word: hello}", "payload: {word: hello, workspace_files: [{path: a, content: b}]}", "the files in the workspace"},
 		"tools":        {nativePack, ", allow_shell: true", "", "the tools"},
+		"a mock":       {ownTools, "{Lima: dry}", "{Lima: wet}", "the tools"},
 		"mode":         {strings.ReplaceAll(nativePack, "file:out", "final_output"), "native", "prompt_eval", "the execution mode is prompt_eval, it was native"},
 	} {
 		t.Run(name, func(t *testing.T) {

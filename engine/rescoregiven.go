@@ -63,18 +63,21 @@ func otherTask(own, with *pack.Pack) ([]string, error) {
 	if own.Mode() != with.Mode() {
 		return []string{"the execution mode is " + with.Mode() + ", it was " + own.Mode()}, nil
 	}
-	was, err := newMode(own)
+	was, err := newMode(own, nil)
 	if err != nil {
 		return nil, err
 	}
-	now, err := newMode(with)
+	now, err := newMode(with, nil)
 	if err != nil {
 		return nil, err
 	}
-	if same, err := sameJSON(was.definitions(), now.definitions()); err != nil || same {
-		return nil, err
+	// the definitions are what the models saw, the blocks what the calls did
+	for _, pair := range [][2]any{{was.definitions(), now.definitions()}, {own.Tools, with.Tools}} {
+		if same, err := sameJSON(pair[0], pair[1]); err != nil || !same {
+			return []string{"the tools"}, err
+		}
 	}
-	return []string{"the tools"}, nil
+	return nil, nil
 }
 
 // otherCase says what is different for the agents of one case.

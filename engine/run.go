@@ -12,7 +12,10 @@ import (
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/redact"
+	"github.com/agentclash/agentclash/engine/tool/query"
 	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/sandbox/egress"
 	"github.com/agentclash/agentclash/scoring"
 )
 
@@ -29,9 +32,17 @@ type Deps struct {
 	Recall func(ctx context.Context, trialID string, attempt int, yield func(event.Event) error) error
 	// Boxes opens sandboxes; nil when the mode needs none.
 	Boxes sandbox.Provider
+	// Queries answers what agents ask of JSON and SQLite files.
+	Queries *query.Runner
 	// Secrets are values that must not appear in any fact.
 	Secrets []string
-	Now     func() time.Time
+	// ToolSecrets are the values of ${secrets.NAME} in a pack's own tools, by
+	// name. They must not appear in any fact either.
+	ToolSecrets map[string]string
+	// Resolver finds the addresses of hosts that agents use; nil: this
+	// machine's.
+	Resolver egress.Resolver
+	Now      func() time.Time
 	// Sleep waits between the tries of a call; nil waits for real.
 	Sleep func(context.Context, time.Duration) error
 }
@@ -41,7 +52,8 @@ type run struct {
 	plan       *Plan
 	deps       Deps
 	mode       mode
-	redact     *redactor
+	network    network
+	redact     *redact.Redactor
 	graderTime time.Duration // what the code_execution commands may take together, slack included
 	lanes      []*lane
 	groups     map[groupKey]*group
@@ -86,14 +98,18 @@ func Run(ctx context.Context, plan *Plan, deps Deps) (Result, error) {
 }
 
 func newRun(plan *Plan, deps Deps) (*run, error) {
-	m, err := newMode(plan.pack)
+	m, err := newMode(plan.pack, deps.Queries)
 	if err != nil {
 		return nil, err
 	}
 	if m.tools != nil && deps.Boxes == nil {
 		return nil, fmt.Errorf("run %s: %w", plan.Name, sandbox.ErrUnavailable)
 	}
-	r := &run{plan: plan, deps: deps, mode: m, redact: newRedactor(deps.Secrets)}
+	net, err := networkOf(plan.pack)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{plan: plan, deps: deps, mode: m, network: net, redact: redact.New(deps.hidden())}
 	r.seq, r.groups = plan.before.Facts, newGroups(plan)
 	for _, g := range plan.scorer.Graders() {
 		r.graderTime += graderTimeout(g) + graderSlack
@@ -241,7 +257,7 @@ func (r *run) emit(ctx context.Context, typ event.Type, payload any) error {
 	r.seq++
 	r.err = r.deps.Sink.Emit(context.WithoutCancel(ctx), event.Event{
 		ID: event.NewRunID(r.plan.RunID, r.seq), SchemaVersion: event.SchemaVersion, RunID: r.plan.RunID, Sequence: r.seq,
-		Type: typ, Source: event.SourceRun, OccurredAt: r.deps.Now().UTC(), Payload: r.redact.apply(raw),
+		Type: typ, Source: event.SourceRun, OccurredAt: r.deps.Now().UTC(), Payload: r.redact.JSON(raw),
 	})
 	return r.err
 }

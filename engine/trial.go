@@ -8,8 +8,10 @@ import (
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/tool"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/sandbox/egress"
 	"github.com/agentclash/agentclash/scoring"
 )
 
@@ -29,6 +31,9 @@ type attempt struct {
 	client     provider.Client
 	log        *eventLog
 	box        sandbox.Session // nil when the mode needs none
+	tools      *tool.Set       // likewise
+	dialer     *egress.Dialer  // nil when the pack permits no network
+	decided    decisions       // about the network, and not stated yet
 	panel      *panel          // the judges
 	carried    bool            // the agent's part is an earlier attempt's, which has ended
 	ranked     event.JudgeUse  // what earlier attempts used of their group's limits
@@ -126,6 +131,7 @@ func (a *attempt) prepare(ctx context.Context) ending {
 	if end, over := halted(ctx); over {
 		return end
 	}
+	a.outside()
 	box, err := a.run.deps.Boxes.Open(ctx, a.spec())
 	if err != nil {
 		return a.lost(ctx, phaseOpen, fmt.Errorf("open a sandbox: %w", err))
@@ -160,6 +166,9 @@ func (a *attempt) spec() sandbox.Spec {
 	if box := a.run.plan.pack.Version.Sandbox; box != nil {
 		s.Env = box.EnvVars
 	}
+	if a.run.network.programs {
+		s.Network = a.dialer.Serve
+	}
 	return s
 }
 
@@ -184,7 +193,9 @@ func (a *attempt) work(ctx context.Context) ending {
 	if end.fault != faultNone && end.fault != faultAgent {
 		return end
 	}
-	if verified := a.verify(ctx, end); verified.fault != faultNone {
+	verified := a.verify(ctx, end)
+	a.stateEgress()
+	if verified.fault != faultNone {
 		return verified
 	}
 	return end
@@ -192,6 +203,7 @@ func (a *attempt) work(ctx context.Context) ending {
 
 // ended states how the agent's part ended.
 func (a *attempt) ended(end ending) {
+	a.stateEgress()
 	if end.answer != nil {
 		source := "model"
 		if a.run.mode.tools != nil {
@@ -243,7 +255,7 @@ func (a *attempt) result(end ending) scoring.Trial {
 		StopReason: end.stop,
 	}
 	if end.err != nil {
-		t.Reason = clipText(a.run.redact.text(end.err.Error()), maxReason)
+		t.Reason = clipText(a.run.redact.Text(end.err.Error()), maxReason)
 	}
 	ev := a.log.fold.Evidence()
 	t.Judging, t.Carried = a.panel.judging(), a.carried

@@ -20,6 +20,7 @@ func (p *Pack) Blockers() []Blocker {
 	b := blockers{Pack: p}
 	b.mode()
 	b.blocks()
+	b.tools()
 	b.box()
 	b.toolPolicy()
 	b.filesystem()
@@ -64,9 +65,35 @@ func (b *blockers) blocks() {
 	if b.Modality == Voice {
 		b.add("modality", "this version does not run voice packs")
 	}
-	if tools, _ := template.ReadTools(b.Tools); len(tools.Custom) > 0 {
-		b.add("tools.custom", "this version does not have composed tools yet")
+}
+
+// tools are the pack's own that no run can have.
+func (b *blockers) tools() {
+	tools, problems := template.ReadTools(b.Tools)
+	for _, p := range problems {
+		if p.Blocks {
+			b.add(p.Field, "%s", p.Message)
+		}
 	}
+	for i, c := range tools.Custom {
+		if c.Name != template.Submit && b.unlocked(c.Name) { // submit has been said
+			b.add(indexed("tools.custom", i)+".name", "is the name of a built-in tool that the tool policy unlocks")
+		}
+	}
+}
+
+// unlocked says whether the tool policy unlocks a built-in tool.
+func (p *Pack) unlocked(name string) bool {
+	var kinds []string
+	list, _ := p.Version.ToolPolicy["allowed_tool_kinds"].([]any)
+	for _, item := range list {
+		kind, _ := item.(string)
+		kinds = append(kinds, kind)
+	}
+	shell, _ := p.Version.ToolPolicy["allow_shell"].(bool)
+	return slices.ContainsFunc(template.Primitives(), func(t template.Primitive) bool {
+		return t.Name == name && t.Unlocked(kinds, shell)
+	})
 }
 
 func (b *blockers) box() {
@@ -74,12 +101,6 @@ func (b *blockers) box() {
 	box := b.Version.Sandbox
 	if box == nil {
 		return
-	}
-	if box.NetworkAccess {
-		b.add(field+".network_access", "this version's sandboxes have no network yet")
-	}
-	if len(box.NetworkAllowlist) > 0 {
-		b.add(field+".network_allowlist", "this version's sandboxes have no network yet")
 	}
 	if len(box.AdditionalPackages) > 0 {
 		b.add(field+".additional_packages", "this version does not install packages yet; name an image that has them in sandbox_template_id")

@@ -29,11 +29,7 @@ func checkToolPolicy(c *checker) {
 		switch key {
 		case "allowed_tool_kinds":
 			checkToolKinds(c, at, value)
-		case "allow_shell":
-		case "allow_network":
-			if value == true && !c.hasTools("network") {
-				c.warn(at, "has no effect: this version has no tool that uses the network")
-			}
+		case "allow_shell", "allow_network":
 		default:
 			c.unknownFree(at, key, known)
 		}
@@ -73,6 +69,9 @@ func checkSandbox(c *checker) {
 	box := c.Version.Sandbox
 	if box == nil {
 		return
+	}
+	if len(box.NetworkAllowlist) > 0 && !box.NetworkAccess && c.Version.ToolPolicy["allow_network"] != true {
+		c.warn(field+".network_allowlist", "has no effect without network_access: true, or allow_network: true in the tool policy")
 	}
 	for i, cidr := range box.NetworkAllowlist {
 		if _, err := netip.ParsePrefix(cidr); err != nil {

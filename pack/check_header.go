@@ -45,11 +45,27 @@ func checkGuards(c *checker) {
 	}
 }
 
-// checkTools hands on what pack/template finds.
+// checkTools hands on what pack/template finds, but for what checkBlockers
+// says.
 func checkTools(c *checker) {
-	_, problems := template.ReadTools(c.Tools)
+	tools, problems := template.ReadTools(c.Tools)
 	for _, p := range problems {
-		c.rep.check(Problem{Field: p.Field, Message: p.Message, Warning: p.Warning})
+		if !p.Blocks {
+			c.rep.check(Problem{Field: p.Field, Message: p.Message, Warning: p.Warning})
+		}
+	}
+	own := map[string]bool{}
+	for _, t := range tools.Custom {
+		own[t.Name] = true
+	}
+	for i, t := range tools.Custom {
+		if t.Composed == nil || own[t.Composed.Primitive] || c.unlocked(t.Composed.Primitive) {
+			continue
+		}
+		if slices.ContainsFunc(c.primitives, func(p template.Primitive) bool { return p.Name == t.Composed.Primitive }) {
+			c.warn(indexed("tools.custom", i)+".implementation.primitive",
+				"the tool policy does not unlock %s, so that agents will not see this tool", t.Composed.Primitive)
+		}
 	}
 }
 

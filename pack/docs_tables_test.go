@@ -285,14 +285,14 @@ func anchor(heading string) string {
 
 func toolRows() string {
 	var b strings.Builder
-	b.WriteString("| tool | needs |\n|---|---|\n")
+	b.WriteString("| tool | arguments | needs |\n|---|---|---|\n")
 	here := map[string]template.Primitive{}
 	for _, p := range template.Primitives() {
 		here[p.Name] = p
 	}
 	for _, name := range template.Names() {
 		p, ok := here[name]
-		needs := "nothing, always there"
+		needs, arguments := "nothing, always there", ""
 		switch {
 		case !ok:
 			needs = "a later version"
@@ -301,7 +301,10 @@ func toolRows() string {
 		case p.Kind != "":
 			needs = "kind `" + p.Kind + "` in `tool_policy.allowed_tool_kinds` (an empty list allows every kind)"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s |\n", name, needs)
+		if ok {
+			arguments = argumentList(p.Parameters)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, arguments, needs)
 	}
 	idle := slices.DeleteFunc(template.Kinds(), func(kind string) bool {
 		return slices.ContainsFunc(template.Primitives(), func(p template.Primitive) bool { return p.Kind == kind })
@@ -310,6 +313,26 @@ func toolRows() string {
 		fmt.Fprintf(&b, "\nThe kinds `%s` are accepted with a warning: this version has no tool of theirs.\n", strings.Join(idle, "` `"))
 	}
 	return b.String()
+}
+
+// argumentList names the arguments of a tool in the order of its schema, those
+// that are required in bold.
+func argumentList(schema []byte) string {
+	var doc yaml.Node // JSON is YAML, and nodes keep the order of keys
+	if err := yaml.Unmarshal(schema, &doc); err != nil {
+		return err.Error()
+	}
+	root := doc.Content[0]
+	required := texts(at(root, "required"))
+	var names []string
+	each(at(root, "properties"), func(name string, _ *yaml.Node) {
+		name = "`" + name + "`"
+		if slices.Contains(required, strings.Trim(name, "`")) {
+			name = "**" + name + "**"
+		}
+		names = append(names, name)
+	})
+	return strings.Join(names, " ")
 }
 
 func validatorTable() string {

@@ -2,6 +2,9 @@ package sandbox
 
 import (
 	"context"
+	"net"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -11,7 +14,8 @@ const Workspace = "/workspace"
 // Provider opens boxes. It is safe for concurrent use.
 type Provider interface {
 	// Open returns a fresh box that nothing else has used. The box lives
-	// until Close, or until this process dies.
+	// until Close, or until this process dies. A provider whose boxes run no
+	// programs refuses a Network with ErrNoProcess.
 	Open(ctx context.Context, spec Spec) (Session, error)
 	// Describe says what boxes this provider opens, for the run's record.
 	Describe(ctx context.Context) (Description, error)
@@ -31,12 +35,39 @@ type Description struct {
 
 // Spec is what a box must be.
 type Spec struct {
-	Labels  Labels
-	Env     map[string]string
-	Network bool // false: no interface but lo
+	Labels Labels
+	Env    map[string]string
+	// Network answers programs in the box that use the network; nil: nobody
+	// does.
+	Network Network
 	Limits  Limits
 	// Lifetime is when the box ends itself even if nobody closes it.
 	Lifetime time.Duration
+}
+
+// Network is the only way out of a box, whose one interface is lo. It is called
+// with each connection that a program makes to the HTTP proxy of the box, which
+// is there only when there is a Network, and reads and answers what the program
+// says: the box understands nothing of it. Several calls are made at once. ctx
+// ends with the box, and the connection when the call returns or the box ends.
+//
+// Programs find the proxy by ProxyVariables. Env has precedence over these.
+type Network func(ctx context.Context, conn net.Conn)
+
+// ProxyPort is the port of a box's proxy, on 127.0.0.1.
+const ProxyPort = 3128
+
+// ProxyVariables are what programs look for in their environment before they
+// use a proxy.
+func ProxyVariables() map[string]string {
+	at := "http://127.0.0.1:" + strconv.Itoa(ProxyPort)
+	vars := map[string]string{}
+	for _, name := range []string{"http_proxy", "https_proxy", "all_proxy"} {
+		vars[name], vars[strings.ToUpper(name)] = at, at
+	}
+	vars["no_proxy"] = "localhost,127.0.0.1,::1"
+	vars["NO_PROXY"] = vars["no_proxy"]
+	return vars
 }
 
 // Labels name the owner of a box, for clean-up and for people.

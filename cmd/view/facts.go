@@ -26,7 +26,7 @@ func Describe(e event.Event) string {
 
 func describe(e event.Event) (string, error) {
 	switch e.Type {
-	case event.RunStarted, event.RunFinished, event.BudgetReach, event.SandboxLost, event.TrialQueued, event.TrialDone:
+	case event.RunStarted, event.RunFinished, event.BudgetReach, event.SandboxLost, event.EgressDecide, event.TrialQueued, event.TrialDone:
 		return describeRun(e)
 	case event.CallStarted, event.CallDone, event.CallFailed, event.CallRetried, event.OutputDelta, event.ToolProposed:
 		return describeCall(e)
@@ -70,6 +70,8 @@ func describeRun(e event.Event) (string, error) {
 		})
 	case event.SandboxLost:
 		return told(e, func(v event.Lost) string { return because(strings.TrimSpace(v.Kind+" "+v.Limit), v.Detail) })
+	case event.EgressDecide:
+		return told(e, egress)
 	case event.TrialQueued:
 		return told(e, func(v event.Queue) string {
 			if v.Judging == nil {
@@ -79,6 +81,18 @@ func describeRun(e event.Event) (string, error) {
 		})
 	}
 	return told(e, trialEnd)
+}
+
+// egress says where a trial wanted to connect to.
+func egress(v event.Egress) string {
+	s := fmt.Sprintf("%s to %s port %d", v.Via, v.Host, v.Port)
+	if v.Address != "" && v.Address != v.Host {
+		s += " (" + v.Address + ")"
+	}
+	if v.Allowed {
+		return because(s+": allowed", v.Reason)
+	}
+	return because(s+": refused", v.Reason)
 }
 
 // trialEnd says how a trial ended: outcome, score, code and phase, and why.

@@ -44,6 +44,7 @@ const (
 	TrialDone    Type = "trial.finished"
 	BudgetReach  Type = "budget.reached"
 	SandboxLost  Type = "sandbox.lost"
+	EgressDecide Type = "network.egress.decided"
 	CallFailed   Type = "model.call.failed"
 	CallRetried  Type = "model.call.retried"
 	Started      Type = "system.run.started"

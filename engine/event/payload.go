@@ -200,11 +200,18 @@ type JudgeReply struct {
 type Tool struct {
 	ToolCallID    string          `json:"tool_call_id"`
 	ToolName      string          `json:"tool_name"`
-	ToolCategory  string          `json:"tool_category"` // primitive, "" when unknown
+	ToolCategory  string          `json:"tool_category"` // primitive, composed or mock, "" when unknown
 	Arguments     json.RawMessage `json:"arguments"`
 	Result        *ToolResult     `json:"result,omitempty"`
-	FailureOrigin string          `json:"failure_origin,omitempty"` // policy or primitive
+	FailureOrigin string          `json:"failure_origin,omitempty"` // policy, resolution, primitive, delegation, cycle or depth
 	DurationMS    int64           `json:"duration_ms,omitempty"`
+	// ResolutionChain is, for a composed tool, the tools the call went through,
+	// the one that was called first. The resolved one is the last of them;
+	// FailureDepth is the place in the chain, from 0, of the one that failed.
+	ResolutionChain      []string `json:"resolution_chain,omitempty"`
+	ResolvedToolName     string   `json:"resolved_tool_name,omitempty"`
+	ResolvedToolCategory string   `json:"resolved_tool_category,omitempty"`
+	FailureDepth         *int     `json:"failure_depth,omitempty"`
 }
 
 // ToolResult is what the model was told.
@@ -256,6 +263,17 @@ type Lost struct {
 	Kind   string `json:"kind"`
 	Limit  string `json:"limit,omitempty"`
 	Detail string `json:"detail"`
+}
+
+// Egress is the payload of network.egress.decided: that a trial wanted a
+// connection, and whether it was let.
+type Egress struct {
+	Via     string `json:"via"` // http_request, or proxy for a program in the sandbox
+	Host    string `json:"host"`
+	Port    int    `json:"port"`
+	Address string `json:"address,omitempty"` // that was judged, where there was one
+	Allowed bool   `json:"allowed"`
+	Reason  string `json:"reason"`
 }
 
 // Budget is the payload of budget.reached.

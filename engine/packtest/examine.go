@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/tool/query"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/scoring"
@@ -40,6 +41,7 @@ type Options struct {
 	// describes it.
 	Boxes       sandbox.Provider
 	Sandbox     sandbox.Description
+	Queries     *query.Runner // what agents ask of JSON and SQLite files
 	Concurrency int
 	Now         func() time.Time
 	NewID       func() string

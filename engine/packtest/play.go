@@ -130,7 +130,7 @@ func (s *subject) run(ctx context.Context, set pack.InputSet, players []player) 
 		return nil, fmt.Errorf("plan the agents' trials: %w", err)
 	}
 	l := s.newLedger(plan, s.casesOf(set))
-	if _, err := engine.Run(ctx, plan, engine.Deps{Sink: l, Clients: clients, Boxes: o.Boxes, Now: o.Now}); err != nil {
+	if _, err := engine.Run(ctx, plan, engine.Deps{Sink: l, Clients: clients, Boxes: o.Boxes, Queries: o.Queries, Now: o.Now}); err != nil {
 		return nil, err
 	}
 	return s.inOrder(l.done), context.Cause(ctx)

@@ -113,11 +113,11 @@ func can(p *pack.Pack) (reads, runs bool, err error) {
 	if err != nil {
 		return false, false, err
 	}
-	set, err := tool.NewSet(policy)
+	set, err := tool.NewSet(policy, nil)
 	if err != nil {
 		return false, false, err
 	}
-	return set.Has("read_file"), set.Has("exec"), nil
+	return set.Reaches("read_file", "search_text", "query_json", "query_sql"), set.Reaches("exec", "run_tests", "build"), nil
 }
 
 // valueText is a value as one text: every text in it, and the whole as JSON.

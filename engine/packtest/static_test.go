@@ -158,7 +158,7 @@ func TestReadable(t *testing.T) {
 			packtest.CodeReadable, warned, hot(parts{}, `payload: {word: hot, workspace_files: [{path: x.json, content: "{\"count\": 2, \"total\": 36}"}]}`, "{count: 2, total: 35}")},
 		{"among all answers, by case", keyed("hot: " + word + ", tall: rather short"), packtest.CodeReadable, warned, keyed("hot and tall")},
 	})
-	e := hot(parts{version: "tool_policy: {allowed_tool_kinds: [data]}"}, `payload: {word: hot, workspace_files: [{path: a.txt, content: cold}]}`, "cold")
+	e := hot(parts{version: "tool_policy: {allowed_tool_kinds: [browser]}"}, `payload: {word: hot, workspace_files: [{path: a.txt, content: cold}]}`, "cold")
 	if got := found(e.report(t), packtest.CodeReadable); len(got) > 0 {
 		t.Errorf("without a tool that reads files: got %q", got)
 	}

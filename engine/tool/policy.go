@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/agentclash/agentclash/pack/template"
 )
@@ -16,6 +15,8 @@ type Policy struct {
 	AllowShell bool     // allow_shell unlocks exec
 	Allowed    []string // tools.allowed; empty permits every tool
 	Denied     []string // tools.denied; submit cannot be denied
+	// Custom are the pack's own tools, which Allowed and Denied do not speak of.
+	Custom []template.CustomTool
 }
 
 // ParsePolicy reads a pack's tool_policy and tools blocks, which the pack room
@@ -29,10 +30,7 @@ func ParsePolicy(toolPolicy, tools map[string]any) (Policy, error) {
 		return Policy{}, fmt.Errorf("read version.tool_policy: %w", err)
 	}
 	t, _ := template.ReadTools(tools) // its problems were said when the pack was checked
-	for i, k := range p.Kinds {
-		p.Kinds[i] = strings.ToLower(strings.TrimSpace(k))
-	}
-	return Policy{Kinds: p.Kinds, AllowShell: p.AllowShell, Allowed: t.Allowed, Denied: t.Denied}, nil
+	return Policy{Kinds: p.Kinds, AllowShell: p.AllowShell, Allowed: t.Allowed, Denied: t.Denied, Custom: t.Custom}, nil
 }
 
 func convert(m map[string]any, to any) error {
@@ -46,16 +44,10 @@ func convert(m map[string]any, to any) error {
 	return json.Unmarshal(b, to)
 }
 
-// permits says whether the policy shows a tool of this name and kind.
-func (p Policy) permits(name, kind string, shell bool) bool {
+// shows says whether an agent sees a built-in tool that is unlocked.
+func (p Policy) shows(name string) bool {
 	if name == Submit {
 		return true
-	}
-	if shell && !p.AllowShell {
-		return false
-	}
-	if kind != "" && len(p.Kinds) > 0 && !slices.Contains(p.Kinds, kind) {
-		return false
 	}
 	if len(p.Allowed) > 0 && !slices.Contains(p.Allowed, name) {
 		return false

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/tool/query"
 	"github.com/agentclash/agentclash/sandbox"
 )
 
@@ -20,19 +21,38 @@ const (
 	maxListEntries = 2000
 	maxExecStream  = 16 << 10 // head and tail of stdout and stderr each
 	execTimeout    = 120 * time.Second
+	maxContent     = 256 << 10 // of any result
 )
 
-// primitives gives each built-in tool its behaviour. The error of a function
-// is turned into text for the model unless it ends the box.
-var primitives = map[string]func(context.Context, sandbox.Session, json.RawMessage) (Result, error){
-	Submit:       submit,
-	"read_file":  readFile,
-	"write_file": writeFile,
-	"list_files": listFiles,
-	"exec":       execute,
+// workplace is where a call does its work.
+type workplace struct {
+	box     sandbox.Session
+	tool    string
+	queries *query.Runner
+	network Network
 }
 
-func submit(_ context.Context, _ sandbox.Session, raw json.RawMessage) (Result, error) {
+// primitive is the behaviour of a built-in tool. Its error is turned into text
+// for the model unless it ends the box.
+type primitive func(ctx context.Context, at workplace, args json.RawMessage) (Result, error)
+
+// primitives gives each built-in tool its behaviour.
+var primitives = map[string]primitive{
+	Submit:         submit,
+	"read_file":    readFile,
+	"write_file":   writeFile,
+	"list_files":   listFiles,
+	"search_files": searchFiles,
+	"search_text":  searchText,
+	"query_json":   queryJSON,
+	"query_sql":    querySQL,
+	"http_request": httpRequest,
+	"run_tests":    runTests,
+	"build":        build,
+	"exec":         execute,
+}
+
+func submit(_ context.Context, _ workplace, raw json.RawMessage) (Result, error) {
 	var args struct {
 		Answer string `json:"answer"`
 	}
@@ -47,7 +67,7 @@ func submit(_ context.Context, _ sandbox.Session, raw json.RawMessage) (Result, 
 	return r, err
 }
 
-func readFile(ctx context.Context, box sandbox.Session, raw json.RawMessage) (Result, error) {
+func readFile(ctx context.Context, at workplace, raw json.RawMessage) (Result, error) {
 	var args struct {
 		Path   string `json:"path"`
 		Offset int64  `json:"offset"`
@@ -59,7 +79,7 @@ func readFile(ctx context.Context, box sandbox.Session, raw json.RawMessage) (Re
 	if err != nil {
 		return Result{}, err
 	}
-	f, err := box.ReadFile(ctx, path, min(args.Offset, maxFileBytes)+maxReadBytes)
+	f, err := at.box.ReadFile(ctx, path, min(args.Offset, maxFileBytes)+maxReadBytes)
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", args.Path, err)
 	}
@@ -77,7 +97,7 @@ func readFile(ctx context.Context, box sandbox.Session, raw json.RawMessage) (Re
 	return success(out)
 }
 
-func writeFile(ctx context.Context, box sandbox.Session, raw json.RawMessage) (Result, error) {
+func writeFile(ctx context.Context, at workplace, raw json.RawMessage) (Result, error) {
 	var args struct {
 		Path    string `json:"path"`
 		Content string `json:"content"`
@@ -89,7 +109,7 @@ func writeFile(ctx context.Context, box sandbox.Session, raw json.RawMessage) (R
 	if err != nil {
 		return Result{}, err
 	}
-	if err := box.WriteFile(ctx, path, []byte(args.Content)); err != nil {
+	if err := at.box.WriteFile(ctx, path, []byte(args.Content)); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", args.Path, err)
 	}
 	return success(struct {
@@ -99,7 +119,7 @@ func writeFile(ctx context.Context, box sandbox.Session, raw json.RawMessage) (R
 	}{strings.TrimSpace(args.Path), true, len(args.Content)})
 }
 
-func listFiles(ctx context.Context, box sandbox.Session, raw json.RawMessage) (Result, error) {
+func listFiles(ctx context.Context, at workplace, raw json.RawMessage) (Result, error) {
 	var args struct {
 		Prefix string `json:"prefix"`
 	}
@@ -110,7 +130,7 @@ func listFiles(ctx context.Context, box sandbox.Session, raw json.RawMessage) (R
 	if err != nil {
 		return Result{}, err
 	}
-	listing, err := box.List(ctx, path, true, maxListEntries)
+	listing, err := at.box.List(ctx, path, true, maxListEntries)
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", args.Prefix, err)
 	}
@@ -122,7 +142,11 @@ func listFiles(ctx context.Context, box sandbox.Session, raw json.RawMessage) (R
 		Prefix    string `json:"prefix"`
 		Files     []file `json:"files"`
 		Truncated bool   `json:"truncated,omitempty"`
-	}{args.Prefix, []file{}, listing.Truncated}
+		Note      string `json:"note,omitempty"`
+	}{Prefix: args.Prefix, Files: []file{}, Truncated: listing.Truncated}
+	if out.Truncated {
+		out.Note = "there is more: list a directory further down"
+	}
 	for _, e := range listing.Entries {
 		if !e.Dir && !e.Symlink {
 			out.Files = append(out.Files, file{e.Path, e.Size})
@@ -131,7 +155,7 @@ func listFiles(ctx context.Context, box sandbox.Session, raw json.RawMessage) (R
 	return success(out)
 }
 
-func execute(ctx context.Context, box sandbox.Session, raw json.RawMessage) (Result, error) {
+func execute(ctx context.Context, at workplace, raw json.RawMessage) (Result, error) {
 	var args struct {
 		Command     []string          `json:"command"`
 		Dir         string            `json:"working_directory"`
@@ -148,16 +172,21 @@ func execute(ctx context.Context, box sandbox.Session, raw json.RawMessage) (Res
 	if args.Timeout > 0 {
 		c.Timeout = time.Duration(args.Timeout) * time.Second
 	}
-	res, err := box.Exec(ctx, c)
+	res, err := at.box.Exec(ctx, c)
 	if errors.Is(err, sandbox.ErrNoProcess) {
-		r := failure("exec is not available in this runtime: %v", err)
-		r.Origin = OriginPolicy
-		return r, nil
+		return noProcess(at.tool, err), nil
 	}
 	if err != nil {
 		return Result{}, err
 	}
 	return execResult(res, c.Timeout)
+}
+
+// noProcess says that a box runs no programs.
+func noProcess(tool string, err error) Result {
+	r := failure("%s is not available in this runtime: %v", tool, err)
+	r.Origin = OriginPolicy
+	return r
 }
 
 func execResult(res sandbox.Result, timeout time.Duration) (Result, error) {
@@ -174,6 +203,7 @@ func execResult(res sandbox.Result, timeout time.Duration) (Result, error) {
 		StdoutBytes     int64  `json:"stdout_bytes,omitempty"` // when cut
 		StderrBytes     int64  `json:"stderr_bytes,omitempty"`
 		OutputTruncated bool   `json:"output_truncated,omitempty"`
+		Note            string `json:"note,omitempty"`
 	}{
 		ExitCode: res.ExitCode, OutOfMemory: res.OutOfMemory, OutputLimit: res.OutputLimit,
 		Stdout: strings.ToValidUTF8(res.Stdout.Text, "\uFFFD"), Stderr: strings.ToValidUTF8(res.Stderr.Text, "\uFFFD"),
@@ -181,6 +211,7 @@ func execResult(res sandbox.Result, timeout time.Duration) (Result, error) {
 	}
 	if out.OutputTruncated {
 		out.StdoutBytes, out.StderrBytes = res.Stdout.Bytes, res.Stderr.Bytes
+		out.Note = "the middle is left out: to see it, send the output to a file and read that in pieces"
 	}
 	if res.TimedOut {
 		out.TimedOut = fmt.Sprintf("killed after %s", timeout)

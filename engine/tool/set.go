@@ -2,10 +2,12 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -13,56 +15,100 @@ import (
 	"golang.org/x/text/message"
 
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/tool/query"
 	"github.com/agentclash/agentclash/pack/template"
 	"github.com/agentclash/agentclash/sandbox"
 )
 
 // Submit is the tool that ends a trial.
-const Submit = "submit"
+const Submit = template.Submit
 
-// The origins of a failed call.
-const (
-	OriginPolicy    = "policy"    // the tool may not be used here
-	OriginPrimitive = "primitive" // the tool itself failed
-)
-
-// Result is what a tool answered.
-type Result struct {
-	Content  string // what the model is told, bounded
-	IsError  bool
-	Origin   string // of an error: OriginPolicy or OriginPrimitive
-	Category string // primitive, or "" for a tool that is not there
-	// Answer is the final answer when the call was a successful submit.
-	Answer *string
-}
-
-// Set is the tools one agent sees. It is safe for concurrent use.
+// Set is the tools of one pack: those its agents see, and those that only its
+// composed tools may call. It is safe for concurrent use.
 type Set struct {
-	definitions []provider.Tool
-	tools       map[string]tool
+	definitions []provider.Tool // of the visible ones
+	tools       map[string]*entry
+	queries     *query.Runner
+	network     Network
 }
 
-type tool struct {
-	schema *jsonschema.Schema
-	run    func(ctx context.Context, box sandbox.Session, args json.RawMessage) (Result, error)
+// entry is one tool. It has one of run, composed and mock.
+type entry struct {
+	visible  bool
+	category string
+	schema   *jsonschema.Schema
+	run      primitive
+	composed *template.Composed
+	mock     *template.Mock
 }
 
-// NewSet makes the set of tools that a policy shows.
-func NewSet(policy Policy) (*Set, error) {
-	s := &Set{tools: map[string]tool{}}
+// NewSet makes the tools that a policy unlocks. Queries are answered by the
+// runner, which a set that is only looked at does not need.
+func NewSet(policy Policy, queries *query.Runner) (*Set, error) {
+	s := &Set{tools: map[string]*entry{}, queries: queries}
 	for _, p := range template.Primitives() {
 		run, ok := primitives[p.Name]
-		if !ok || !policy.permits(p.Name, p.Kind, p.Shell) {
+		if !ok || !p.Unlocked(policy.Kinds, policy.AllowShell) {
 			continue
 		}
 		schema, err := compile(p.Name, p.Parameters)
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", p.Name, err)
 		}
-		s.tools[p.Name] = tool{schema: schema, run: run}
-		s.definitions = append(s.definitions, provider.Tool{Name: p.Name, Description: p.Description, Parameters: p.Parameters})
+		visible := policy.shows(p.Name)
+		s.tools[p.Name] = &entry{category: CategoryPrimitive, visible: visible, schema: schema, run: run}
+		if visible {
+			s.define(p.Name, p.Description, p.Parameters)
+		}
 	}
+	for _, c := range policy.Custom {
+		if err := s.add(c); err != nil {
+			return nil, err
+		}
+	}
+	s.hideUnanswered()
+	for _, c := range policy.Custom {
+		if s.tools[c.Name] != nil {
+			s.define(c.Name, c.Description, c.Parameters)
+		}
+	}
+	slices.SortFunc(s.definitions, func(a, b provider.Tool) int { return cmp.Compare(a.Name, b.Name) })
 	return s, nil
+}
+
+func (s *Set) define(name, description string, parameters json.RawMessage) {
+	s.definitions = append(s.definitions, provider.Tool{Name: name, Description: description, Parameters: parameters})
+}
+
+// add takes in one of the pack's own tools, which the policy's names do not
+// hide.
+func (s *Set) add(c template.CustomTool) error {
+	switch {
+	case c.Unusable != "":
+		return errors.New(c.Unusable)
+	case s.tools[c.Name] != nil:
+		return fmt.Errorf("tools.custom: there is a tool %q already", c.Name)
+	}
+	e := &entry{visible: true, schema: c.Schema, composed: c.Composed, mock: c.Mock, category: CategoryMock}
+	if c.Composed != nil {
+		e.category = CategoryComposed
+	}
+	s.tools[c.Name] = e
+	return nil
+}
+
+// hideUnanswered removes the composed tools whose delegate is not to be had,
+// then those that delegate to these, and so on.
+func (s *Set) hideUnanswered() {
+	for again := true; again; {
+		again = false
+		for name, e := range s.tools {
+			if e.composed != nil && s.tools[e.composed.Primitive] == nil {
+				delete(s.tools, name)
+				again = true
+			}
+		}
+	}
 }
 
 func compile(name string, parameters json.RawMessage) (*jsonschema.Schema, error) {
@@ -81,70 +127,110 @@ func compile(name string, parameters json.RawMessage) (*jsonschema.Schema, error
 func (s *Set) Definitions() []provider.Tool { return s.definitions }
 
 // Has says whether a tool of this name is visible. Names are compared trimmed.
-func (s *Set) Has(name string) bool {
-	_, ok := s.tools[strings.TrimSpace(name)]
-	return ok
+func (s *Set) Has(name string) bool { return s.visible(name) != nil }
+
+func (s *Set) visible(name string) *entry {
+	if e := s.tools[strings.TrimSpace(name)]; e != nil && e.visible {
+		return e
+	}
+	return nil
+}
+
+// Category is what kind of tool a visible name is, "" for no tool.
+func (s *Set) Category(name string) string {
+	if e := s.visible(name); e != nil {
+		return e.category
+	}
+	return ""
+}
+
+// Reaches says whether an agent has any of these built-in tools in its hands,
+// be it through a composed one.
+func (s *Set) Reaches(names ...string) bool {
+	for name, e := range s.tools {
+		if !e.visible {
+			continue
+		}
+		for range template.MaxDelegations {
+			if e == nil || e.composed == nil {
+				break
+			}
+			name, e = e.composed.Primitive, s.tools[e.composed.Primitive]
+		}
+		if slices.Contains(names, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // Call runs one call in a box. The error is non-nil only when the box is gone
 // or ctx has ended; everything else is a Result for the model to read.
 func (s *Set) Call(ctx context.Context, box sandbox.Session, call provider.ToolCall) (Result, error) {
 	name := strings.TrimSpace(call.Name)
-	t, ok := s.tools[name]
-	if !ok {
+	if !s.Has(name) {
 		r := failure("tool %q is not available in this runtime", clip(name, 100))
 		r.Origin, r.Category = OriginPolicy, ""
 		return r, nil
 	}
-	args := call.Arguments
-	if len(bytes.TrimSpace(args)) == 0 {
+	r, err := s.call(ctx, box, name, call.Arguments, nil)
+	if err != nil {
+		return Result{}, err
+	}
+	r.Content = bounded(s.network.clean(r.Content))
+	return r, nil
+}
+
+// call runs a tool, visible or not, on behalf of the tools above it.
+func (s *Set) call(ctx context.Context, box sandbox.Session, name string, args json.RawMessage, above []string) (Result, error) {
+	e, chain := s.tools[name], append(slices.Clip(above), name)
+	if text := string(bytes.TrimSpace(args)); text == "" || text == "null" {
 		args = json.RawMessage("{}")
 	}
-	if problem := check(t.schema, args); problem != "" {
-		return failure("the arguments of %s do not fit: %s", name, clip(problem, 1000)), nil
+	var r Result
+	var err error
+	switch problem := check(e.schema, args); {
+	case problem != "":
+		r = failure("the arguments of %s do not fit: %s", name, clip(problem, 1000))
+		if e.composed != nil {
+			r.Origin = OriginResolution
+		}
+	case e.composed != nil:
+		r, err = s.delegate(ctx, box, e.composed, args, chain)
+	case e.mock != nil:
+		r = answer(*e.mock, args)
+	default:
+		r, err = e.run(ctx, workplace{box: box, tool: name, queries: s.queries, network: s.network}, args)
+		if gone := ended(ctx, err); gone != nil {
+			return Result{}, gone
+		}
+		if err != nil {
+			r, err = failure("%s: %v", name, err), nil
+		}
 	}
-	r, err := t.run(ctx, box, args)
-	if err == nil {
-		return r, nil
+	if err != nil {
+		return Result{}, err
 	}
-	if gone := ended(ctx, err); gone != nil {
-		return Result{}, gone
+	if r.Chain == nil { // the last of the chain
+		r.Chain, r.ResolvedName, r.ResolvedCategory = chain, name, e.category
 	}
-	return failure("%s: %v", name, err), nil
+	r.Category = e.category
+	return r, nil
 }
 
 // ended returns the error that ends the trial, or nil for one the model may
 // read.
 func ended(ctx context.Context, err error) error {
 	var lost *sandbox.BoxError
-	if errors.As(err, &lost) || errors.Is(err, sandbox.ErrClosed) {
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &lost), errors.Is(err, sandbox.ErrClosed):
 		return err
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
 	return nil
-}
-
-// Refusal answers a call that the loop does not run.
-func Refusal(why string) Result { return failure("%s", why) }
-
-func failure(format string, args ...any) Result {
-	b, err := json.Marshal(map[string]string{"error": clip(fmt.Sprintf(format, args...), maxMessage)})
-	if err != nil {
-		panic(err) // a map of strings
-	}
-	return Result{Content: string(b), IsError: true, Origin: OriginPrimitive, Category: "primitive"}
-}
-
-func success(v any) (Result, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // the reader is a model, not a browser
-	if err := enc.Encode(v); err != nil {
-		return Result{}, err
-	}
-	return Result{Content: strings.TrimSuffix(b.String(), "\n"), Category: "primitive"}, nil
 }
 
 // check returns what is wrong with the arguments, "" when nothing is.
@@ -152,6 +238,9 @@ func check(schema *jsonschema.Schema, args json.RawMessage) string {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))
 	if _, text := v.(string); err != nil || text {
 		return "they are not valid JSON" // a client hands on what does not parse as a string
+	}
+	if _, object := v.(map[string]any); !object {
+		return "they must be an object"
 	}
 	err = schema.Validate(v)
 	var invalid *jsonschema.ValidationError
@@ -168,12 +257,4 @@ func check(schema *jsonschema.Schema, args json.RawMessage) string {
 		return where + ": " + text
 	}
 	return text
-}
-
-// clip cuts a text to n bytes, on a rune boundary, and says so.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "..."
 }

@@ -82,8 +82,6 @@ func TestReadTools(t *testing.T) {
 		{"row 60 no name", `{"custom":[{"implementation":{"primitive":"exec","args":{}}}]}`, []string{"~" + t0 + ".name: is required; no run can use this tool"}},
 		{"named as the answer", `{"custom":[{"name":"submit","implementation":{"type":"mock","response":1}}]}`, []string{"~" + t0 + ".name: hands in the answer"}},
 		{"name that models refuse", `{"custom":[{"name":"look up","implementation":{"type":"mock","response":1}}]}`, []string{"~" + t0 + ".name: models may refuse"}},
-		{"a delegate this version lacks", `{"custom":[{"name":"a","implementation":{"primitive":"query_sql","args":{}}}]}`, []string{
-			"~" + impl + ".primitive: this version has no tool query_sql"}},
 		{"row 67 unknown type", `{"custom":[{"name":"a","parameters":{"type":"objct"},"implementation":{"primitive":"exec","args":{}}}]}`, []string{
 			"~" + t0 + `.parameters.type: there is no type "objct": no value is of it; did you mean "object"?`}},
 		{"row 67 properties", `{"custom":[{"name":"a","parameters":{"properties":"invalid"},"implementation":{"primitive":"exec","args":{"command":"${x}"}}}]}`, []string{
@@ -109,9 +107,8 @@ func TestReadTools(t *testing.T) {
 			"tools.custom[0].implementation.primitive: is required", `tools.custom[0].implementation.args["a b"]: "${}" names nothing`,
 			`~tools.allowed[0]: there is no tool "exce"`}},
 		{"the same key twice", `{"Custom":[{}],"custom":[],"CUSTOM":5}`, []string{"~tools.CUSTOM: is not known", "~tools.Custom: is not known"}},
-		{"allowed and denied", `{"allowed":["read_file","reed_file","mine","query_json",5],"denied":["submit","exec","mine"," exec","zzzzzz"],"custom":[{"name":"mine","implementation":{"type":"mock","response":1}}]}`, []string{
+		{"allowed and denied", `{"allowed":["read_file","reed_file","mine","http_request",5],"denied":["submit","exec","mine"," exec","zzzzzz"],"custom":[{"name":"mine","implementation":{"type":"mock","response":1}}]}`, []string{
 			`~tools.allowed[1]: there is no tool "reed_file"; did you mean "read_file"?`,
-			"~tools.allowed[3]: this version has no tool query_json",
 			"~tools.allowed[4]: must be the name of a tool, not a number, and is ignored",
 			"~tools.denied[0]: cannot be denied",
 			"~tools.denied[2]: denies nothing",
@@ -193,9 +190,7 @@ func TestSecrets(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			tools, problems := template.ReadTools(decode(t, `{"custom":[`+fmt.Sprintf(call, row.more)+row.others+`]}`))
-			said(t, row.want, slices.DeleteFunc(problems, func(p template.Problem) bool {
-				return strings.Contains(p.Message, "this version has no tool http_request")
-			}))
+			said(t, row.want, problems)
 			if diff := cmp.Diff([]string{"B", "K"}, tools.Custom[0].Composed.Secrets); diff != "" {
 				t.Errorf("secrets (-want +got):\n%s", diff)
 			}

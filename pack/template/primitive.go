@@ -21,6 +21,17 @@ type Primitive struct {
 	Parameters  json.RawMessage `json:"parameters"` // a JSON Schema
 }
 
+// Unlocked says whether a tool policy lets anybody use the tool: one that
+// permits these kinds, all when there are none, and a shell or not.
+func (p Primitive) Unlocked(kinds []string, shell bool) bool {
+	if p.Shell && !shell {
+		return false
+	}
+	return p.Kind == "" || len(kinds) == 0 || slices.ContainsFunc(kinds, func(kind string) bool {
+		return strings.EqualFold(strings.TrimSpace(kind), p.Kind)
+	})
+}
+
 // Primitives returns every built-in tool of this version, sorted by name.
 func Primitives() []Primitive {
 	entries, err := primitiveFiles.ReadDir("primitives")

@@ -16,6 +16,7 @@ type Problem struct {
 	Field   string // such as "tools.custom[0].implementation.args.url"
 	Message string
 	Warning bool // the pack is valid all the same
+	Blocks  bool // a warning that keeps this version from running the pack
 }
 
 // maxProblems bounds what is said about one block. The note that says so is an
@@ -45,6 +46,11 @@ func (r *report) fail(at *spot, format string, args ...any) {
 
 func (r *report) warn(at *spot, format string, args ...any) {
 	r.add(Problem{Field: at.String(), Message: fmt.Sprintf(format, args...), Warning: true})
+}
+
+// block warns of what keeps this version from running the pack.
+func (r *report) block(at *spot, format string, args ...any) {
+	r.add(Problem{Field: at.String(), Message: fmt.Sprintf(format, args...), Warning: true, Blocks: true})
 }
 
 // hint ends a message with the name that was probably meant, if any was. Once

@@ -35,7 +35,7 @@ type draft struct {
 // unusable warns of what the format accepts and no run can use.
 func (r *reader) unusable(d *draft, at *spot, format string, args ...any) {
 	why := fmt.Sprintf(format, args...)
-	r.warn(at, "%s; no run can use this tool", why)
+	r.block(at, "%s; no run can use this tool", why)
 	if d.Unusable == "" {
 		d.Unusable = at.String() + ": " + why
 	}

@@ -78,8 +78,6 @@ func (r *reader) known(d *draft, custom []string) {
 	at, name := d.impl.at("primitive"), d.Composed.Primitive
 	switch {
 	case name == "", slices.Contains(r.here, name), slices.Contains(custom, name):
-	case slices.Contains(Names(), name):
-		r.warn(at, "this version has no tool %s, so that agents will not see this one", name)
 	default:
 		r.warn(at, "there is no tool %s, so that agents will not see this one%s", quote(name), r.hint(name, append(Names(), custom...)))
 	}
@@ -134,8 +132,6 @@ func (r *reader) builtIn(at *spot, name, key string, custom map[string]bool) []s
 	case name == Submit && key == "denied":
 		r.warn(at, "cannot be denied: it is how an agent hands in its answer")
 	case slices.Contains(r.here, name):
-	case slices.Contains(Names(), name):
-		r.warn(at, "this version has no tool %s", name)
 	case !custom[name]:
 		hint := r.hint(name, append(Names(), slices.Sorted(maps.Keys(custom))...))
 		if hint == "" {

@@ -47,6 +47,7 @@ type plan struct {
 	limits   sandbox.Limits
 	layout   layout
 	env      map[string]string
+	network  sandbox.Network
 	lifetime time.Duration
 	labels   map[string]string
 	// countFiles: the engine takes a limit on the number of files.
@@ -78,7 +79,7 @@ func (p *Provider) plan(spec sandbox.Spec, img image, g guestFile) (plan, error)
 	}
 	return plan{
 		image: img, volume: g.volume, limits: limits, layout: y,
-		env: spec.Env, lifetime: lifetime, labels: labels, countFiles: p.engine.Name != podman,
+		env: spec.Env, network: spec.Network, lifetime: lifetime, labels: labels, countFiles: p.engine.Name != podman,
 	}, nil
 }
 
@@ -141,6 +142,9 @@ func (b plan) environ() []string {
 		if k, v, _ := strings.Cut(e, "="); k == "PATH" || k == "LANG" {
 			env[k] = v
 		}
+	}
+	if b.network != nil {
+		maps.Copy(env, sandbox.ProxyVariables())
 	}
 	maps.Copy(env, b.env)
 	var all []string

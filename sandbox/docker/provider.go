@@ -111,9 +111,6 @@ func (p *Provider) open(ctx context.Context, spec sandbox.Spec) (*Session, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if spec.Network {
-		return nil, fmt.Errorf("network access for a sandbox: %w", errors.ErrUnsupported)
-	}
 	leave, err := p.enter()
 	if err != nil {
 		return nil, err

@@ -62,6 +62,12 @@ func (p *Provider) start(ctx context.Context, b plan, g guestFile) (_ *Session, 
 		_ = c.Close()
 		return nil, &sandbox.BoxError{Kind: sandbox.Engine, Detail: strings.Join(warnings, "; "), Err: fmt.Errorf("the engine did not keep to what a box must be: %s", wrong)}
 	}
+	if b.network != nil {
+		if _, err := c.Proxy(within, sandbox.ProxyPort, b.network); err != nil {
+			_ = c.Close()
+			return nil, &sandbox.BoxError{Kind: sandbox.Engine, Detail: st.lastWords(), Err: err}
+		}
+	}
 	return &Session{p: p, id: id, client: c, stream: st}, nil
 }
 

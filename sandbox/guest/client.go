@@ -81,6 +81,9 @@ type Client struct {
 	calls map[uint32]*pending
 	err   error // why done is closed
 	wg    sync.WaitGroup
+
+	tunnels *tunnels      // nil: programs in the box have no way out
+	serve   func(*tunnel) // answers one of them
 }
 
 // pending is a call whose DONE has not come. Its buffers are written by the
@@ -228,6 +231,8 @@ func streamError(doing string, err error) error {
 func (c *Client) dispatch(f frame) error {
 	switch f.kind {
 	case kindStdout, kindStderr, kindBulk, kindDone:
+	case kindOpen, fromGuest | kindFlow, fromGuest | kindGrant, fromGuest | kindFin, fromGuest | kindEnd:
+		return c.tunnelled(f)
 	default:
 		return fmt.Errorf("a frame of unknown kind %d", f.kind)
 	}

@@ -29,6 +29,15 @@
 //	LIST     a directory                   DATA ..., DONE
 //	KILL     ends the call with that id    the call's DONE
 //	QUIESCE                                DONE
+//	PROXY    a port                        DONE
+//	                                       OPEN    a program has connected
+//	FLOW, GRANT, FIN, END                  FLOW, GRANT, FIN, END
+//
+// The last two lines are the tunnels: after PROXY, and not before, the guest
+// listens on its box's loopback and hands on what programs say there, each
+// connection under a number of its own. Neither end sends more than was granted,
+// so that a connection nobody reads costs 64 KiB and holds up nothing else. The
+// guest understands nothing of what it carries; the host decides where it goes.
 //
 // # The life of a guest
 //

@@ -82,6 +82,7 @@ type done struct {
 	Truncated bool   `json:"truncated,omitempty"`
 
 	Left int `json:"left,omitempty"` // processes that outlived QUIESCE
+	Port int `json:"port,omitempty"` // the proxy's
 }
 
 // wireError is an error of the box's file system.

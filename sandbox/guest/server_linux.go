@@ -26,6 +26,9 @@ type server struct {
 	bulk   chan struct{} // holds a token for each read or list at work
 	writes map[uint32]*writeOp
 
+	tunnels *tunnels
+	proxied bool // programs can reach the proxy; only serve's goroutine
+
 	mu    sync.Mutex
 	calls map[uint32]*call
 }
@@ -45,6 +48,7 @@ func newServer(out *os.File, null *os.File) *server {
 		bulk:   make(chan struct{}, 4),
 		writes: map[uint32]*writeOp{}, calls: map[uint32]*call{},
 	}
+	s.tunnels = newTunnels(fromGuest, s.out.send)
 	s.dir, _ = os.Getwd()
 	return s
 }
@@ -110,6 +114,10 @@ func (s *server) handle(f frame) error {
 	case kindKill:
 		s.killCall(f.id)
 		return nil
+	case kindProxy:
+		return s.beginProxy(f)
+	case kindFlow, kindGrant, kindFin, kindEnd:
+		return s.tunnels.take(f)
 	case kindQuiesce:
 		return s.begin(f, &struct{}{}, func(c *call) { s.quiesce(c) })
 	}

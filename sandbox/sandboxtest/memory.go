@@ -66,6 +66,9 @@ func (p *MemoryProvider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.S
 	if err := meet(ctx, context.WithoutCancel(ctx), p.due(OpOpen)); err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
+	if spec.Network != nil && !p.runs() {
+		return nil, fmt.Errorf("%s with a network: %w", what, sandbox.ErrNoProcess)
+	}
 	b, onOpen := p.add(ctx, spec)
 	if b == nil {
 		return nil, fmt.Errorf("%s: %w", what, sandbox.ErrClosed)
@@ -74,6 +77,13 @@ func (p *MemoryProvider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.S
 		onOpen(b)
 	}
 	return b, nil
+}
+
+// runs tells whether there is a handler in place of programs.
+func (p *MemoryProvider) runs() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.exec != nil
 }
 
 // add makes a box, nil when the provider is closed.

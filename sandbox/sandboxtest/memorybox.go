@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"path"
 	"slices"
 	"strings"
@@ -41,6 +42,25 @@ func (b *MemoryBox) HandleExec(h Handler) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.exec = h
+}
+
+// Dial is what a program in the box does that connects to the box's proxy. Where
+// there is none it is refused, as a program would be.
+func (b *MemoryBox) Dial() (net.Conn, error) {
+	if why := b.gone(); why != nil {
+		return nil, why
+	}
+	if b.spec.Network == nil {
+		return nil, errors.New("connection refused: the box has no network")
+	}
+	program, host := net.Pipe()
+	stop := context.AfterFunc(b.life, func() { _ = host.Close() })
+	go func() {
+		defer stop()
+		defer host.Close()
+		b.spec.Network(b.life, host)
+	}()
+	return program, nil
 }
 
 // Break ends the box now: running calls and those that follow, but Close,

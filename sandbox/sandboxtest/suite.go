@@ -40,7 +40,7 @@ func Run(t *testing.T, open func(t *testing.T) sandbox.Provider, c Capabilities)
 	k.provider = k.another(t)
 	checks := slices.Concat(
 		lifeChecks(), readChecks(), writeChecks(), pathChecks(), listChecks(),
-		execChecks(), outputChecks(), killChecks(), isolationChecks(),
+		execChecks(), outputChecks(), killChecks(), isolationChecks(), networkChecks(),
 	)
 	for _, ch := range checks {
 		if k.pointless(ch.needs) {

@@ -65,6 +65,9 @@ func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Session
 	if limit < 0 {
 		return nil, fmt.Errorf("open scratch box: workspace of %d bytes: must not be negative", limit)
 	}
+	if spec.Network != nil {
+		return nil, fmt.Errorf("open scratch box with a network: %w", sandbox.ErrNoProcess)
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open scratch box: %w", err)
 	}

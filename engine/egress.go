@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/tool"
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/sandbox/egress"
+)
+
+// network is what a pack permits its trials of the network.
+type network struct {
+	policy   egress.Policy
+	tools    bool // http_request
+	programs bool // those in the box
+}
+
+// networkOf reads a pack's rules. The sandbox's network is the tools' too; the
+// tool policy can permit them alone.
+func networkOf(p *pack.Pack) (network, error) {
+	var n network
+	var list []string
+	if box := p.Version.Sandbox; box != nil {
+		n.programs, list = box.NetworkAccess, box.NetworkAllowlist
+	}
+	allowed, _ := p.Version.ToolPolicy["allow_network"].(bool)
+	n.tools = n.programs || allowed
+	n.programs = n.programs && NeedsOf(p).Process
+	if !n.tools {
+		return n, nil
+	}
+	var err error
+	if n.policy, err = egress.NewPolicy(list, egress.MachineAddrs()); err != nil {
+		return network{}, fmt.Errorf("version.sandbox: %w", err)
+	}
+	return n, nil
+}
+
+// outside gives an attempt its own way to the network, and its own tools.
+func (a *attempt) outside() {
+	n := tool.Network{Secrets: a.run.deps.ToolSecrets, Redact: a.run.redact}
+	if a.run.network.tools {
+		a.dialer = egress.New(egress.Options{
+			Policy: a.run.network.policy, Resolver: a.run.deps.Resolver, Decided: a.decided.note,
+		})
+		n.Dialer = a.dialer
+	}
+	a.tools = a.run.mode.tools.With(n)
+}
+
+// decisions keeps what was decided until the attempt's own goroutine states it.
+type decisions struct {
+	mu  sync.Mutex
+	all []egress.Decision
+}
+
+func (d *decisions) note(one egress.Decision) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all = append(d.all, one)
+}
+
+func (d *decisions) take() []egress.Decision {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := d.all
+	d.all = nil
+	return all
+}
+
+// stateEgress states what was decided about the network since it was called last.
+func (a *attempt) stateEgress() {
+	for _, d := range a.decided.take() {
+		e := event.Egress{Via: d.Via, Host: d.Host, Port: int(d.Port), Allowed: d.Allowed, Reason: string(d.Reason)}
+		if d.Address.IsValid() {
+			e.Address = d.Address.String()
+		}
+		a.log.emit(event.EgressDecide, e)
+	}
+}
+
+// hidden are the values that appear in no fact.
+func (d Deps) hidden() []string {
+	return append(slices.Clone(d.Secrets), slices.Sorted(maps.Values(d.ToolSecrets))...)
+}
