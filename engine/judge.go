@@ -87,9 +87,10 @@ func newPanel(p *Plan, deps Deps, ref provider.Ref, state func(event.Type, any))
 	}
 }
 
-// judging is what the panel's own calls came to, nil for none.
+// judging is what the panel's own calls came to, nil for none. A nil panel has
+// nobody to ask.
 func (p *panel) judging() *scoring.Judging {
-	if p.own.Calls == 0 && p.own.Tokens == 0 && p.own.CostUSD != nil && *p.own.CostUSD == 0 {
+	if p == nil || p.own.Calls == 0 && p.own.Tokens == 0 && p.own.CostUSD != nil && *p.own.CostUSD == 0 {
 		return nil
 	}
 	return new(p.own)
@@ -383,7 +384,7 @@ func (p *Plan) tightLimits() (errs []error) {
 
 // askJudges asks all that the evidence leaves open about one trial.
 func (a *attempt) askJudges(ctx context.Context, end ending) ending {
-	for {
+	for a.panel != nil {
 		q, ok := a.run.plan.scorer.NextQuestion(a.log.fold.Evidence())
 		if !ok || a.log.err != nil {
 			return end
@@ -400,7 +401,8 @@ func (a *attempt) askJudges(ctx context.Context, end ending) ending {
 		}
 		a.log.emitAs(event.SourceScoring, event.JudgeDone, reply)
 		if err != nil {
-			return end
+			break
 		}
 	}
+	return end
 }

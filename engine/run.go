@@ -219,8 +219,10 @@ func (r *run) attempt(ctx context.Context, t Trial, number int) (*attempt, error
 			},
 		},
 	}
-	ref := provider.Ref{Agent: agent.Label, Case: t.CaseKey, Repetition: t.Repetition, Attempt: number}
-	a.panel = r.panel(ref, func(typ event.Type, payload any) { a.log.emitAs(event.SourceScoring, typ, payload) })
+	if len(r.plan.Judges) > 0 {
+		ref := provider.Ref{Agent: agent.Label, Case: t.CaseKey, Repetition: t.Repetition, Attempt: number}
+		a.panel = r.panel(ref, func(typ event.Type, payload any) { a.log.emitAs(event.SourceScoring, typ, payload) })
+	}
 	return a, nil
 }
 
