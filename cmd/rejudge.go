@@ -59,14 +59,14 @@ func (a *app) rejudge(ctx context.Context, r *rescoring, o rescoreOptions) error
 	if err != nil {
 		return err
 	}
-	r.doc.Judging = &view.RescoreJudging{Questions: asking.Questions, MaxTokens: asking.Tokens, MaxCostUSD: asking.CostUSD}
+	r.doc.Judging = &view.RescoreJudging{Questions: asking.Calls, MaxTokens: asking.Tokens, MaxCostUSD: asking.CostUSD}
 	var names []string
 	for _, m := range judging.Judges() {
 		names = append(names, judgeAt(m))
 	}
-	a.say("judges: %d open questions to %s, at most %s tokens and %s", asking.Questions, strings.Join(names, ", "),
+	a.say("judges: %d open questions to %s, at most %s tokens and %s", asking.Calls, strings.Join(names, ", "),
 		view.Tokens(asking.Tokens), view.USD(asking.CostUSD))
-	if o.dryRun || asking.Questions == 0 {
+	if o.dryRun || asking.Calls == 0 {
 		return nil
 	}
 	if err := a.agreeToAsk(o); err != nil {
@@ -150,8 +150,8 @@ func (r *rescoring) load(ctx context.Context, from *store.Deciding, g storedGrou
 
 // openQuestions counts what would be asked, and keeps the groups about which
 // there is anything to ask.
-func (r *rescoring) openQuestions(ctx context.Context, from *store.Deciding, judging *engine.Rejudging, groups []storedGroup) (engine.Asking, []storedGroup, error) {
-	total := engine.Asking{CostUSD: new(0.0)}
+func (r *rescoring) openQuestions(ctx context.Context, from *store.Deciding, judging *engine.Rejudging, groups []storedGroup) (scoring.Judging, []storedGroup, error) {
+	total := scoring.Judging{CostUSD: new(0.0)}
 	var open []storedGroup
 	for _, g := range groups {
 		trials, err := r.load(ctx, from, g)
@@ -162,8 +162,8 @@ func (r *rescoring) openQuestions(ctx context.Context, from *store.Deciding, jud
 		if err != nil {
 			return total, nil, err
 		}
-		if asking.Questions > 0 {
-			total.Add(asking)
+		if asking.Calls > 0 {
+			total = total.Plus(asking)
 			open = append(open, g)
 		}
 	}

@@ -145,12 +145,7 @@ func (j *judged) reply(p *Plan, r event.JudgeReply) {
 	if !r.Shared || r.OwnPlace != nil && *r.OwnPlace == 0 {
 		j.spent.Calls++
 	}
-	j.spent.Tokens += use.Tokens
-	if !priced || j.spent.CostUSD == nil {
-		j.spent.CostUSD = nil
-		return
-	}
-	j.spent.CostUSD = new(*j.spent.CostUSD + use.CostUSD)
+	j.spent = j.spent.Plus(spent(use, priced))
 }
 
 // endingOf says how the agent's part of an attempt ended and whether the attempt

@@ -251,14 +251,10 @@ func (p *panel) share(waiting []parked) {
 	n := len(waiting)
 	for i, w := range waiting {
 		mine := scoring.Judging{Calls: part(p.own.Calls, i, n), Tokens: int64(part(int(p.own.Tokens), i, n))}
-		own := &w.panel.own
-		own.Calls += mine.Calls
-		own.Tokens += mine.Tokens
-		if p.own.CostUSD == nil || own.CostUSD == nil {
-			own.CostUSD = nil
-		} else {
-			own.CostUSD = new(*own.CostUSD + *p.own.CostUSD/float64(n))
+		if p.own.CostUSD != nil {
+			mine.CostUSD = new(*p.own.CostUSD / float64(n))
 		}
+		w.panel.own = w.panel.own.Plus(mine)
 	}
 }
 

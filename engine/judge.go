@@ -321,17 +321,16 @@ func (p *panel) spend(m JudgeModel, q scoring.Question, res *provider.Response) 
 	}
 	use, priced := p.plan.use(m, res.Usage)
 	p.used = p.used.Plus(use)
-	p.count(use, priced)
+	p.own = p.own.Plus(spent(use, priced))
 }
 
-// count adds to what is this attempt's spend.
-func (p *panel) count(use event.JudgeUse, priced bool) {
-	p.own.Tokens += use.Tokens
-	if !priced || p.own.CostUSD == nil {
-		p.own.CostUSD = nil
-		return
+// spent is what a reply used, as spend.
+func spent(use event.JudgeUse, priced bool) scoring.Judging {
+	s := scoring.Judging{Tokens: use.Tokens}
+	if priced {
+		s.CostUSD = &use.CostUSD
 	}
-	p.own.CostUSD = new(*p.own.CostUSD + use.CostUSD)
+	return s
 }
 
 // use is what a reply says that it used.

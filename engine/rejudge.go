@@ -42,65 +42,48 @@ func (r *Rescoring) Judging() (*Rejudging, error) {
 // Judges are the models that may be asked.
 func (j *Rejudging) Judges() []JudgeModel { return j.plan.Judges }
 
-// Asking is how many questions are open, and the most that they can use; CostUSD
-// is nil when a model has no price.
-type Asking struct {
-	Questions int
-	Tokens    int64
-	CostUSD   *float64
-}
-
-// Add sums up.
-func (a *Asking) Add(b Asking) {
-	a.Questions += b.Questions
-	a.Tokens += b.Tokens
-	if a.CostUSD == nil || b.CostUSD == nil {
-		a.CostUSD = nil
-		return
-	}
-	a.CostUSD = new(*a.CostUSD + *b.CostUSD)
-}
-
-// Open counts what would be asked about the trials of one case and repetition.
-func (j *Rejudging) Open(trials []StoredTrial) (Asking, error) {
+// Open counts the questions that would be asked about the trials of one case and
+// repetition, as Calls, and the most that they can use; its CostUSD is nil when a
+// model has no price.
+func (j *Rejudging) Open(trials []StoredTrial) (scoring.Judging, error) {
 	g, err := j.gather(trials)
 	if err != nil {
-		return Asking{}, err
+		return scoring.Judging{}, err
 	}
-	total := Asking{CostUSD: new(0.0)}
+	total := scoring.Judging{CostUSD: new(0.0)}
 	for i := range g.Trials {
-		used := Asking{CostUSD: new(0.0)}
+		used := scoring.Judging{CostUSD: new(0.0)}
 		for ev := &g.Trials[i]; ; {
 			q, ok := j.plan.scorer.NextQuestion(*ev)
 			if !ok {
 				break
 			}
-			used.Add(j.most(q))
+			used = used.Plus(j.most(q))
 			ev.JudgeReplies = append(ev.JudgeReplies, scoring.JudgeReply{
 				JudgeKey: q.JudgeKey, Model: q.Model, Sample: q.Sample, QuestionID: q.ID, Status: scoring.JudgeUnable,
 			})
 		}
-		total.Add(j.within(used))
+		total = total.Plus(j.within(used))
 	}
-	ranked := Asking{CostUSD: new(0.0)}
+	ranked := scoring.Judging{CostUSD: new(0.0)}
 	for {
 		q, ok := j.plan.scorer.NextRanking(g.Group)
 		if !ok {
 			break
 		}
-		ranked.Add(j.most(q))
+		ranked = ranked.Plus(j.most(q))
 		for i := range g.Trials {
 			g.Trials[i].JudgeReplies = append(g.Trials[i].JudgeReplies, g.RankReply(q, i, scoring.JudgeReply{Status: scoring.JudgeUnable}))
 		}
 	}
-	total.Add(j.within(ranked))
+	total = total.Plus(j.within(ranked))
 	return total, nil
 }
 
 // most is what one question can use.
-func (j *Rejudging) most(q scoring.Question) Asking {
+func (j *Rejudging) most(q scoring.Question) scoring.Judging {
 	m := j.plan.judge(q.Model)
-	a := Asking{Questions: 1, Tokens: q.MaxInputTokens() + q.MaxOutputTokens}
+	a := scoring.Judging{Calls: 1, Tokens: q.MaxInputTokens() + q.MaxOutputTokens}
 	if usd, ok := j.plan.scorer.Cost(m.Provider, m.Model, q.MaxInputTokens(), q.MaxOutputTokens); ok {
 		a.CostUSD = &usd
 	}
@@ -108,7 +91,7 @@ func (j *Rejudging) most(q scoring.Question) Asking {
 }
 
 // within keeps what is asked about one trial to the spec's limits.
-func (j *Rejudging) within(a Asking) Asking {
+func (j *Rejudging) within(a scoring.Judging) scoring.Judging {
 	l := j.plan.scorer.JudgeLimits()
 	if l.MaxTokens > 0 {
 		a.Tokens = min(a.Tokens, l.MaxTokens)
@@ -275,12 +258,4 @@ func (a *asker) hand(q scoring.Question, reply event.JudgeReply) error {
 	return a.keep(facts)
 }
 
-func (a *asker) count(p *panel) {
-	a.used.Calls += p.own.Calls
-	a.used.Tokens += p.own.Tokens
-	if a.used.CostUSD == nil || p.own.CostUSD == nil {
-		a.used.CostUSD = nil
-		return
-	}
-	a.used.CostUSD = new(*a.used.CostUSD + *p.own.CostUSD)
-}
+func (a *asker) count(p *panel) { a.used = a.used.Plus(p.own) }

@@ -12,6 +12,7 @@ import (
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/provider/openai/openaitest"
 	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/scoring"
 )
 
 // asking is a finished run that is scored by another pack.
@@ -47,7 +48,7 @@ func (a asking) stored(t *testing.T) []engine.StoredTrial {
 }
 
 // ask asks what is open, and keeps the answers as later facts.
-func (a asking) ask(t *testing.T) (open engine.Asking, asked engine.Asked) {
+func (a asking) ask(t *testing.T) (open scoring.Judging, asked engine.Asked) {
 	t.Helper()
 	j, err := a.rescoring(t).Judging()
 	if err != nil {
@@ -110,16 +111,16 @@ func TestRejudging(t *testing.T) {
 			plan := h.plan(t)
 			h.runPlan(t, t.Context(), plan)
 			same := asking{harness: h, plan: plan, pack: h.pack, judges: h.judges}
-			if open, _ := same.ask(t); open.Questions != 0 || same.scores(t) != c.before {
-				t.Fatalf("%d questions are open, and the trials are %s, want %s", open.Questions, same.scores(t), c.before)
+			if open, _ := same.ask(t); open.Calls != 0 || same.scores(t) != c.before {
+				t.Fatalf("%d questions are open, and the trials are %s, want %s", open.Calls, same.scores(t), c.before)
 			}
 			down := asking{harness: h, plan: plan,
 				pack:   judged(t, c.changed, "", c.later, says("a")).pack,
 				judges: judged(t, c.changed, "", func(openaitest.Request) openaitest.Reply { return openaitest.Error(503, "server_error", "", "no") }, says("a")).judges,
 			}
 			facts := len(h.facts)
-			if open, asked := down.ask(t); open.Questions != c.questions || asked.Unanswered == 0 || asked.Why == "" || len(h.facts) != facts {
-				t.Errorf("%d questions, %+v, %d new facts", open.Questions, asked, len(h.facts)-facts)
+			if open, asked := down.ask(t); open.Calls != c.questions || asked.Unanswered == 0 || asked.Why == "" || len(h.facts) != facts {
+				t.Errorf("%d questions, %+v, %d new facts", open.Calls, asked, len(h.facts)-facts)
 			}
 			if got := down.scores(t); got != c.unasked {
 				t.Errorf("unanswered: got %s, want %s", got, c.unasked)
@@ -132,8 +133,8 @@ func TestRejudging(t *testing.T) {
 			if got := up.scores(t); got != c.after {
 				t.Errorf("answered: got %s, want %s", got, c.after)
 			}
-			if open, _ := up.ask(t); open.Questions != 0 {
-				t.Errorf("%d questions are open after all were answered", open.Questions)
+			if open, _ := up.ask(t); open.Calls != 0 {
+				t.Errorf("%d questions are open after all were answered", open.Calls)
 			}
 			if got := same.scores(t); got != c.before {
 				t.Errorf("by its own pack the run is %s now, it was %s", got, c.before)

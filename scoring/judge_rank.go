@@ -148,16 +148,21 @@ func lineup(order []int, shown [][]piece) []piece {
 	return all
 }
 
-// candidateNames are A, B, ... and from the 27th on C27, C28, ...
 func candidateNames(n int) []string {
 	names := make([]string, n)
 	for i := range names {
-		names[i] = fmt.Sprintf("C%d", i+1)
-		if i < 26 {
-			names[i] = string(rune('A' + i))
-		}
+		names[i] = CandidateName(i)
 	}
 	return names
+}
+
+// CandidateName is what a ranking calls the candidate in a place, from 0: A, B,
+// ... and from the 27th on C27, C28, ...
+func CandidateName(place int) string {
+	if place < 0 || place >= 26 {
+		return fmt.Sprintf("C%d", place+1)
+	}
+	return string(rune('A' + place))
 }
 
 // order is the order in which n candidates are shown in a sample. With

@@ -214,6 +214,15 @@ type Judging struct {
 	CostUSD *float64 `json:"cost_usd"` // nil: a price or a usage is unknown
 }
 
+// Plus adds up. A cost with an unknown part is unknown.
+func (j Judging) Plus(more Judging) Judging {
+	sum := Judging{Calls: j.Calls + more.Calls, Tokens: j.Tokens + more.Tokens}
+	if j.CostUSD != nil && more.CostUSD != nil {
+		sum.CostUSD = new(*j.CostUSD + *more.CostUSD)
+	}
+	return sum
+}
+
 // Usage counts tokens.
 type Usage struct {
 	InputTokens  int64 `json:"input_tokens"`

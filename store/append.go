@@ -44,7 +44,7 @@ func (db *DB) AppendFacts(ctx context.Context, runID string, facts []event.Event
 }
 
 func appendFact(ctx context.Context, tx *sql.Tx, run int64, e event.Event, large *blob) error {
-	var trial, attempt, kindID int64
+	var trial, attempt int64
 	err := one(tx.QueryRowContext(ctx, `SELECT t.id FROM trials t JOIN run_agents a ON a.id = t.agent_id
 		WHERE t.uid = ? AND a.run_id = ?`, e.TrialID, run), &trial)
 	if err != nil {
@@ -55,8 +55,7 @@ func appendFact(ctx context.Context, tx *sql.Tx, run int64, e event.Event, large
 	if err != nil {
 		return fmt.Errorf("attempt %d: %w", e.Attempt, err)
 	}
-	err = tx.QueryRowContext(ctx, `INSERT INTO kinds (type, source) VALUES (?, ?)
-		ON CONFLICT DO UPDATE SET type = type RETURNING id`, e.Type, e.Source).Scan(&kindID)
+	kindID, err := saveKind(ctx, tx, kind{e.Type, e.Source})
 	if err != nil {
 		return err
 	}

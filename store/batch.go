@@ -109,10 +109,15 @@ func (b *batch) kindOf(ctx context.Context, e event.Event) (int64, error) {
 	if id, ok := b.kinds[k]; ok {
 		return id, nil
 	}
-	var id int64
-	err := b.tx.QueryRowContext(ctx, `INSERT INTO kinds (type, source) VALUES (?, ?)
-		ON CONFLICT DO UPDATE SET type = type RETURNING id`, k.event, k.source).Scan(&id)
+	id, err := saveKind(ctx, b.tx, k)
 	b.kinds[k] = id
+	return id, err
+}
+
+// saveKind is the row of a kind, made when it is new.
+func saveKind(ctx context.Context, tx *sql.Tx, k kind) (id int64, err error) {
+	err = tx.QueryRowContext(ctx, `INSERT INTO kinds (type, source) VALUES (?, ?)
+		ON CONFLICT DO UPDATE SET type = type RETURNING id`, k.event, k.source).Scan(&id)
 	return id, err
 }
 

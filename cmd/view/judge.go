@@ -125,21 +125,13 @@ func describeJudge(e event.Event) (string, error) {
 			return because(s+", "+v.Status, excerpt(v.Reason))
 		}
 		if v.OwnPlace != nil {
-			s += ", shown as " + candidate(*v.OwnPlace)
+			s += ", shown as " + scoring.CandidateName(*v.OwnPlace)
 		}
 		if v.Usage != nil && !v.Shared {
 			s += ", " + Tokens(v.Usage.Input) + " in, " + Tokens(v.Usage.Output) + " out"
 		}
 		return because(s, excerpt(v.ResponseText))
 	})
-}
-
-// candidate is the name under which a ranking shows the one in a place.
-func candidate(place int) string {
-	if place < 0 || place >= 26 {
-		return "C" + strconv.Itoa(place+1)
-	}
-	return string(rune('A' + place))
 }
 
 func judgeCalls(n int) string {
