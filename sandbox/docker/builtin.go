@@ -49,15 +49,15 @@ func builtinTar() []byte {
 func (p *Provider) importBuiltin(ctx context.Context) (string, error) {
 	content := builtinTar()
 	sum := sha256.Sum256(content)
-	tag := hex.EncodeToString(sum[:6])
-	ref := "agentclash/builtin:" + tag
+	ref := "agentclash/builtin:" + hex.EncodeToString(sum[:6])
 	ctx, stop := context.WithTimeout(ctx, createTime)
 	defer stop()
 	if _, err := p.cli.ImageInspect(ctx, ref); err == nil {
 		return ref, nil
 	}
-	body, err := p.cli.ImageImport(ctx, imagetypes.ImportSource{Source: bytes.NewReader(content), SourceName: "-"}, "agentclash/builtin", imagetypes.ImportOptions{
-		Tag: tag, Message: "agentclash built-in image",
+	// The tag stands in the name: Podman takes no notice of one given beside it.
+	body, err := p.cli.ImageImport(ctx, imagetypes.ImportSource{Source: bytes.NewReader(content), SourceName: "-"}, ref, imagetypes.ImportOptions{
+		Message: "agentclash built-in image",
 		Changes: []string{"ENV PATH=/bin", "WORKDIR /workspace", "LABEL " + labelImage + "=builtin", `CMD ["/bin/sh"]`},
 	})
 	if err != nil {

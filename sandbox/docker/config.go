@@ -50,8 +50,9 @@ type plan struct {
 	network  sandbox.Network
 	lifetime time.Duration
 	labels   map[string]string
-	// countFiles: the engine takes a limit on the number of files.
-	countFiles bool
+	// plainMounts: the engine takes no owner of a file system, and no limit on
+	// the number of its files.
+	plainMounts bool
 }
 
 func (p *Provider) plan(spec sandbox.Spec, img image, g guestFile) (plan, error) {
@@ -79,7 +80,7 @@ func (p *Provider) plan(spec sandbox.Spec, img image, g guestFile) (plan, error)
 	}
 	return plan{
 		image: img, volume: g.volume, limits: limits, layout: y,
-		env: spec.Env, network: spec.Network, lifetime: lifetime, labels: labels, countFiles: p.engine.Name != podman,
+		env: spec.Env, network: spec.Network, lifetime: lifetime, labels: labels, plainMounts: p.engine.Name == podman,
 	}, nil
 }
 
@@ -163,7 +164,11 @@ func (b plan) tmpfs() map[string]string {
 	for dir := range b.image.volumes {
 		all[dir] = b.mountOptions(y.extra, "exec,mode=1777")
 	}
-	all[sandbox.Workspace] = b.mountOptions(y.workspace, fmt.Sprintf("exec,uid=%d,gid=%d,mode=0755", b.image.uid, b.image.gid))
+	owned := fmt.Sprintf("exec,uid=%d,gid=%d,mode=0755", b.image.uid, b.image.gid)
+	if b.plainMounts {
+		owned = "exec,U,mode=0755" // U: the container's user owns it
+	}
+	all[sandbox.Workspace] = b.mountOptions(y.workspace, owned)
 	all["/tmp"] = b.mountOptions(y.tmp, "exec,mode=1777")
 	all["/var/tmp"] = b.mountOptions(y.varTmp, "exec,mode=1777")
 	all["/run"] = b.mountOptions(y.run, "mode=0755")
@@ -172,7 +177,7 @@ func (b plan) tmpfs() map[string]string {
 
 func (b plan) mountOptions(size int64, more string) string {
 	o := fmt.Sprintf("rw,nosuid,nodev,size=%d,%s", size, more)
-	if b.countFiles {
+	if !b.plainMounts {
 		o += fmt.Sprintf(",nr_inodes=%d", max(size/bytesPerFile, 256))
 	}
 	return o

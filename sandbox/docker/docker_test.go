@@ -44,6 +44,9 @@ var engine = sync.OnceValues(func() (docker.Engine, error) {
 	return docker.Probe(ctx, docker.Options{Getenv: os.Getenv})
 })
 
+// podman is how Podman calls itself; see [docker.Engine].
+const podman = "Podman Engine"
+
 // needEngine skips a test where there is no engine, or fails it where one is
 // demanded.
 func needEngine(t testing.TB) docker.Engine {

@@ -197,11 +197,13 @@ func describe(ctx context.Context, c *client.Client, e endpoint) (Engine, error)
 	for _, s := range info.SecurityOptions {
 		d.Rootless = d.Rootless || strings.Contains(s, "rootless")
 	}
-	if v, err := c.ServerVersion(ctx); err == nil {
-		for _, part := range v.Components {
-			if part.Name == podman {
-				d.Name = podman
-			}
+	v, err := c.ServerVersion(ctx)
+	if err != nil {
+		return Engine{}, fmt.Errorf("ask the engine about its version: %w", err)
+	}
+	for _, part := range v.Components {
+		if part.Name == podman {
+			d.Name = podman
 		}
 	}
 	return d, nil

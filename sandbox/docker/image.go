@@ -13,6 +13,7 @@ import (
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
+	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/container"
 	imagetypes "github.com/docker/docker/api/types/image"
 
@@ -59,6 +60,9 @@ func (p *Provider) image(ctx context.Context) (image, error) {
 }
 
 func (p *Provider) resolve(ctx context.Context, ref string) (image, error) {
+	if _, err := reference.ParseAnyReference(ref); err != nil {
+		return image{}, &sandbox.BoxError{Kind: sandbox.Image, Err: fmt.Errorf("%q is no name of an image: %w", ref, err)}
+	}
 	if ref == BuiltinImage {
 		name, err := p.importBuiltin(ctx)
 		if err != nil {
@@ -99,9 +103,6 @@ func (p *Provider) inspect(ctx context.Context, ref, name string) (image, error)
 	found, err := p.cli.ImageInspect(within, name)
 	if cerrdefs.IsNotFound(err) {
 		return image{}, err
-	}
-	if cerrdefs.IsInvalidArgument(err) {
-		return image{}, &sandbox.BoxError{Kind: sandbox.Image, Err: fmt.Errorf("%q is no name of an image: %w", ref, err)}
 	}
 	if err != nil {
 		return image{}, p.engineError(ctx, fmt.Errorf("look for the image %q: %w", ref, err))

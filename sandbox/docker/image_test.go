@@ -169,8 +169,8 @@ func importImage(t *testing.T, changes ...string) string {
 	}
 	defer root.Close()
 	sum := sha256.Sum256([]byte(t.Name()))
-	tag := hex.EncodeToString(sum[:6])
-	body, err := c.ImageImport(t.Context(), imagetypes.ImportSource{Source: root, SourceName: "-"}, "agentclash-test", imagetypes.ImportOptions{Tag: tag, Changes: changes})
+	ref := "agentclash-test:" + hex.EncodeToString(sum[:6])
+	body, err := c.ImageImport(t.Context(), imagetypes.ImportSource{Source: root, SourceName: "-"}, ref, imagetypes.ImportOptions{Changes: changes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,6 @@ func importImage(t *testing.T, changes ...string) string {
 	if _, err := io.Copy(io.Discard, body); err != nil {
 		t.Fatal(err)
 	}
-	ref := "agentclash-test:" + tag
 	t.Cleanup(func() {
 		await(t, "the image is removed", func() bool {
 			_, err := c.ImageRemove(context.Background(), ref, imagetypes.RemoveOptions{Force: true})
@@ -191,10 +190,14 @@ func importImage(t *testing.T, changes ...string) string {
 func TestImageWithIdeasOfItsOwn(t *testing.T) {
 	t.Parallel()
 	o := options(t)
-	o.Image = importImage(t,
+	changes := []string{
 		`ENTRYPOINT ["/bin/sh", "-c", "echo swallowed"]`, `CMD ["nothing"]`, "USER nobody", `VOLUME ["/data", "/workspace"]`,
-		"ENV PATH=/opt/bin:/bin LANG=de_DE.UTF-8 OWN=kept", `HEALTHCHECK --interval=1s CMD ["/bin/false"]`, "WORKDIR /opt",
-	)
+		"ENV PATH=/opt/bin:/bin", "ENV LANG=de_DE.UTF-8", "ENV OWN=kept", "WORKDIR /opt",
+	}
+	if needEngine(t).Name != podman { // which knows no health check here
+		changes = append(changes, `HEALTHCHECK --interval=1s CMD ["/bin/false"]`)
+	}
+	o.Image = importImage(t, changes...)
 	b := box(t, open(t, o), sandbox.Spec{})
 	r := run(t, b, sh(`pwd; echo "$PATH $LANG $OWN"; echo x > /data/f && echo data; echo x > f && echo workspace; while read -r k v rest; do case $k in Uid:) echo "$v";; esac; done < /proc/self/status`))
 	if want := "/workspace\n/opt/bin:/bin de_DE.UTF-8 kept\ndata\nworkspace\n65534\n"; r.Stdout.Text != want {
@@ -212,7 +215,7 @@ func TestImageWithIdeasOfItsOwn(t *testing.T) {
 			t.Errorf("the image got a volume on the engine's disk at %s", m.Destination)
 		}
 	}
-	if c.State.Health != nil && c.State.Health.Status != "none" {
+	if c.State.Health != nil && c.State.Health.Status != "none" && c.State.Health.Status != "" {
 		t.Errorf("the image's health check runs: %+v", c.State.Health)
 	}
 }

@@ -164,6 +164,9 @@ func (p *Provider) keep(ctx context.Context, s *Session) error {
 	return nil
 }
 
+// deliveries is how often a guest is delivered before its box is given up.
+const deliveries = 3
+
 // startWithGuest starts a box in the belief that the engine has the guest, and
 // delivers it where that proves wrong. Until one box has come up the others
 // wait for it, so that a guest that is missing is delivered once.
@@ -191,7 +194,8 @@ func (p *Provider) startWithGuest(ctx context.Context, b plan, g guestFile) (*Se
 	}
 	defer func() { <-p.proof }()
 	s, err := p.start(ctx, b, g)
-	if errors.Is(err, errNoGuest) {
+	// More than once: another process may be delivering over what was delivered.
+	for tries := 0; errors.Is(err, errNoGuest) && tries < deliveries; tries++ {
 		if err := p.deliver(ctx, b.image, g); err != nil {
 			return nil, p.engineError(ctx, err)
 		}

@@ -30,8 +30,9 @@ type Session struct {
 	client *guest.Client
 	stream *stream
 
-	closed atomic.Bool
-	ending sync.Once
+	closed  atomic.Bool
+	starved atomic.Bool // a program in it has been killed for want of memory
+	ending  sync.Once
 
 	dead sync.Once
 	why  error // of a box that died by itself; set by dead
@@ -62,6 +63,9 @@ func (s *Session) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, 
 		cmd.Tail = keepBytes
 	}
 	r, err := s.client.Exec(ctx, cmd)
+	if r.OutOfMemory {
+		s.starved.Store(true)
+	}
 	return sandbox.Result{
 		ExitCode: r.ExitCode, Signal: r.Signal, TimedOut: r.TimedOut, OutOfMemory: r.OutOfMemory, OutputLimit: r.OutputCap,
 		Stdout: output(r.Stdout), Stderr: output(r.Stderr), Elapsed: r.Elapsed, StartError: r.StartError,

@@ -91,7 +91,9 @@ func (p *Provider) run(ctx context.Context, id string, settled chan<- struct{}) 
 		return st, ctx.Err()
 	}
 	if err := p.startContainer(ctx, id, settled); err != nil {
-		if ctx.Err() == nil && strings.Contains(err.Error(), guestPath) {
+		// Podman may remove a container that cannot run before it says why.
+		gone := cerrdefs.IsNotFound(err) || strings.Contains(err.Error(), "no such container")
+		if ctx.Err() == nil && (gone || strings.Contains(err.Error(), guestPath)) {
 			return st, fmt.Errorf("%w: %w", errNoGuest, p.engineError(ctx, err))
 		}
 		return st, p.engineError(ctx, fmt.Errorf("start the container: %w", err))
