@@ -214,6 +214,9 @@ cases:
 	var homes sync.Map // an agent could leave a .profile in one that it knows
 	boxes := sandboxtest.Memory()
 	boxes.HandleExec(func(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
+		if c.Argv[1] == "-c" { // whether there is a shell
+			return sandboxtest.Exited(0, "", ""), nil
+		}
 		if got := strings.Join(c.Argv, "|"); got != "sh|-lc|run hello" && got != "sh|-lc|run OTHER-CASE-MARKER" {
 			return sandbox.Result{}, fmt.Errorf("unexpected command %q", got)
 		}
@@ -234,6 +237,24 @@ cases:
 	files := boxes.Boxes()[0].Files()
 	if files["/workspace/hidden_test.txt"] != "HIDDEN-MARKER" {
 		t.Errorf("the graders' file was not staged: %v", files)
+	}
+}
+
+// TestImageWithoutAShell: tests that could not run make the trial invalid
+// before the agent is asked for anything.
+func TestImageWithoutAShell(t *testing.T) {
+	t.Parallel()
+	h := newHarness(packWithAsset(t, codePack, "hidden_test.txt", "HIDDEN-MARKER"), writeAndSubmit)
+	boxes := sandboxtest.Memory()
+	boxes.HandleExec(func(context.Context, sandbox.Command) (sandbox.Result, error) {
+		return sandbox.Result{ExitCode: -1, StartError: "no such program"}, nil
+	})
+	h.boxes = boxes
+	h.run(t)
+	for _, got := range h.trials(t) {
+		if got.Outcome != scoring.OutcomeInvalid || got.Code != "sandbox_image" || !strings.Contains(got.Reason, "--image") || got.Usage != (scoring.Usage{}) {
+			t.Errorf("got %s %q (%s), usage %+v; want invalid, with what to type, before a model was called", got.Outcome, got.Code, got.Reason, got.Usage)
+		}
 	}
 }
 

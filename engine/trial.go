@@ -137,6 +137,9 @@ func (a *attempt) prepare(ctx context.Context) ending {
 		return a.lost(ctx, phaseOpen, fmt.Errorf("open a sandbox: %w", err))
 	}
 	a.box = box
+	if err := a.canGrade(ctx); err != nil {
+		return a.lost(ctx, phaseOpen, err)
+	}
 	for _, f := range a.run.plan.pack.WorkspaceFiles(a.kase) {
 		if err := box.WriteFile(ctx, f.Path, f.Data); err != nil {
 			return a.staging(ctx, f.Path, err)

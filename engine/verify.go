@@ -54,6 +54,19 @@ func (a *attempt) verify(ctx context.Context, agentEnd ending) ending {
 	return ending{}
 }
 
+// canGrade sees that the image has the shell that runs test commands, while
+// nobody but the image can be the reason why it has not.
+func (a *attempt) canGrade(ctx context.Context) error {
+	if len(a.run.plan.scorer.Graders()) == 0 {
+		return nil
+	}
+	res, err := a.box.Exec(ctx, sandbox.Command{Argv: []string{"sh", "-c", ":"}, Timeout: graderSlack})
+	if err == nil && res.StartError != "" {
+		err = &sandbox.BoxError{Kind: sandbox.Image, Err: fmt.Errorf("the image cannot run sh, which runs the tests of this pack (%s); name one that has it with --image", res.StartError)}
+	}
+	return err
+}
+
 // verifyFailed: a box that the agent broke itself stays the agent's failure.
 // Otherwise the evidence is incomplete, and the box's error says whose fault
 // that is, whatever the agent did before.

@@ -39,7 +39,7 @@ var agentUsed atomic.Bool
 
 // engine tells once whether an engine answers.
 var engine = sync.OnceValues(func() (docker.Engine, error) {
-	ctx, stop := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), 15*time.Second)
 	defer stop()
 	return docker.Probe(ctx, docker.Options{Getenv: os.Getenv})
 })

@@ -30,6 +30,7 @@ type image struct {
 	gid     int
 	volumes map[string]bool
 	note    string
+	foreign bool // made for another kind of processor than the engine's
 }
 
 const (
@@ -112,7 +113,8 @@ func (p *Provider) inspect(ctx context.Context, ref, name string) (image, error)
 	}
 	img := image{ref: ref, id: found.ID, user: p.o.User}
 	if found.Architecture != "" && found.Architecture != p.engine.Arch {
-		img.note = fmt.Sprintf("%s is made for %s and the engine's machine is %s: its programs run emulated, or not at all", ref, found.Architecture, p.engine.Arch)
+		img.foreign = true
+		img.note = fmt.Sprintf("%s is made for %s and the engine's machine is %s: its programs can only run emulated", ref, found.Architecture, p.engine.Arch)
 	}
 	if found.Config != nil {
 		img.env, img.volumes = found.Config.Env, volumesOf(found.Config.Volumes)

@@ -62,6 +62,10 @@ func (p *Provider) start(ctx context.Context, b plan, g guestFile) (_ *Session, 
 		_ = c.Close()
 		return nil, &sandbox.BoxError{Kind: sandbox.Engine, Detail: strings.Join(warnings, "; "), Err: fmt.Errorf("the engine did not keep to what a box must be: %s", wrong)}
 	}
+	if err := b.runs(within, c); err != nil {
+		_ = c.Close()
+		return nil, p.engineError(ctx, err)
+	}
 	if b.network != nil {
 		if _, err := c.Proxy(within, sandbox.ProxyPort, b.network); err != nil {
 			_ = c.Close()
@@ -69,6 +73,22 @@ func (p *Provider) start(ctx context.Context, b plan, g guestFile) (_ *Session, 
 		}
 	}
 	return &Session{p: p, id: id, client: c, stream: st}, nil
+}
+
+// runs sees that programs of an image for another machine run here, emulated:
+// else they would all fail, as if it were the agent's fault.
+func (b plan) runs(ctx context.Context, c *guest.Client) error {
+	if !b.image.foreign {
+		return nil
+	}
+	r, err := c.Exec(ctx, guest.Command{Argv: []string{"/bin/sh", "-c", ":"}, Dir: "/"})
+	if err != nil {
+		return err
+	}
+	if strings.Contains(r.StartError, syscall.ENOEXEC.Error()) {
+		return &sandbox.BoxError{Kind: sandbox.Image, Err: fmt.Errorf("%s, and they do not; name an image for this machine", b.image.note)}
+	}
+	return nil
 }
 
 // run attaches to a created container and starts it. Some engines attach to
