@@ -11,7 +11,7 @@ LDFLAGS := -s -w $(if $(VERSION),-X github.com/agentclash/agentclash/cmd.version
 CC_FOUND := $(shell command -v $${CC:-cc} 2>/dev/null || command -v gcc 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
 
-.PHONY: build quickstart test slow-test lint fmt update bench sandbox-image clean help
+.PHONY: build quickstart test slow-test lint fmt update guests bench sandbox-image clean help
 
 build: ## build bin/agentclash (static, no cgo)
 	@mkdir -p bin
@@ -40,6 +40,15 @@ fmt: ## format the Go files
 
 update: ## rewrite the golden files
 	$(GO) test . ./cmd/... ./pack ./scoring/compare ./engine/provider/openai -update
+
+GUESTS := sandbox/guest/embedded
+
+guests: ## build the small guests (linux, amd64 and arm64) for builds with -tags embed_guests
+	@for arch in amd64 arm64; do \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '-s -w' -o $(GUESTS)/guest ./sandbox/guest/small && \
+		gzip -9 -n -c $(GUESTS)/guest > $(GUESTS)/guest-linux-$$arch.gz && rm $(GUESTS)/guest || exit 1; \
+	done
+	$(GO) test -tags embed_guests ./$(GUESTS)
 
 bench: build ## measure the budgets; see bench/README.md
 	$(GO) run ./bench -bin $(BIN)

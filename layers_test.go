@@ -30,6 +30,8 @@ var layers = map[string][]string{
 	"sandbox/egress":                    {},
 	"sandbox/guest":                     {},
 	"sandbox/guest/shell":               {},
+	"sandbox/guest/embedded":            {},
+	"sandbox/guest/small":               {"sandbox/guest", "sandbox/guest/shell"},
 	"sandbox/guest/internal/agent":      {"sandbox/guest", "sandbox/guest/shell"},
 	"sandbox/docker":                    {"sandbox", "sandbox/guest", "sandbox/guest/shell"},
 	"sandbox/scratch":                   {"sandbox"},

@@ -3,12 +3,14 @@ package cmd
 import (
 	"context"
 	"debug/elf"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
 
 	"github.com/agentclash/agentclash/engine/tool/query"
 	"github.com/agentclash/agentclash/sandbox/guest"
+	"github.com/agentclash/agentclash/sandbox/guest/embedded"
 	"github.com/agentclash/agentclash/sandbox/guest/shell"
 )
 
@@ -43,10 +45,15 @@ func queries() *query.Runner {
 }
 
 // guest reads the static Linux binary that runs inside containers: the one
-// AGENTCLASH_GUEST names, else this very binary.
+// AGENTCLASH_GUEST names, else one that this build carries, else this very
+// binary.
 func (a *app) guest(arch string) ([]byte, error) {
 	path := a.p.Getenv("AGENTCLASH_GUEST")
 	if path == "" {
+		b, err := embedded.Guest(arch)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return b, err
+		}
 		if runtime.GOOS != "linux" || runtime.GOARCH != arch {
 			return nil, fmt.Errorf("this %s/%s build carries no guest for a linux/%s engine: set AGENTCLASH_GUEST to a static linux/%s build of agentclash",
 				runtime.GOOS, runtime.GOARCH, arch, arch)
