@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	imagetypes "github.com/docker/docker/api/types/image"
@@ -44,21 +45,30 @@ func builtinTar() []byte {
 	return b.Bytes()
 }
 
+const (
+	builtinRepository = "agentclash/builtin"
+	builtinKind       = "builtin"
+)
+
+// builtinRef is the built-in image's name, by its content.
+func builtinRef(content []byte) string {
+	sum := sha256.Sum256(content)
+	return builtinRepository + ":" + hex.EncodeToString(sum[:6])
+}
+
 // importBuiltin makes the built-in image unless the engine has it, and returns
 // its name.
 func (p *Provider) importBuiltin(ctx context.Context) (string, error) {
 	content := builtinTar()
-	sum := sha256.Sum256(content)
-	tag := hex.EncodeToString(sum[:6])
-	ref := "agentclash/builtin:" + tag
+	ref := builtinRef(content)
 	ctx, stop := context.WithTimeout(ctx, createTime)
 	defer stop()
 	if _, err := p.cli.ImageInspect(ctx, ref); err == nil {
 		return ref, nil
 	}
-	body, err := p.cli.ImageImport(ctx, imagetypes.ImportSource{Source: bytes.NewReader(content), SourceName: "-"}, "agentclash/builtin", imagetypes.ImportOptions{
-		Tag: tag, Message: "agentclash built-in image",
-		Changes: []string{"ENV PATH=/bin", "WORKDIR /workspace", "LABEL " + labelImage + "=builtin", `CMD ["/bin/sh"]`},
+	body, err := p.cli.ImageImport(ctx, imagetypes.ImportSource{Source: bytes.NewReader(content), SourceName: "-"}, builtinRepository, imagetypes.ImportOptions{
+		Tag: strings.TrimPrefix(ref, builtinRepository+":"), Message: "agentclash built-in image",
+		Changes: []string{"ENV PATH=/bin", "WORKDIR /workspace", "LABEL " + labelImage + "=" + builtinKind, `CMD ["/bin/sh"]`},
 	})
 	if err != nil {
 		return "", fmt.Errorf("import the built-in image: %w", err)

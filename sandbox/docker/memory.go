@@ -193,7 +193,8 @@ func (p *Provider) othersMemory(ctx context.Context) (int64, error) {
 	}
 	var sum int64
 	for _, c := range all {
-		if c.Labels[labelOwner] == p.o.Owner && c.Labels[labelHost] == p.o.HostID || p.o.abandoned(c.Labels) {
+		mine := c.Labels[labelOwner] == p.o.Owner && c.Labels[labelHost] == p.o.HostID
+		if mine || c.State == stateRemoving || p.o.abandoned(c.Labels) {
 			continue
 		}
 		if n, err := strconv.ParseInt(c.Labels[labelMemory], 10, 64); err == nil && n > 0 {
