@@ -60,7 +60,7 @@ func (a *app) openDocker(ctx context.Context, image string) (sandbox.Provider, e
 func (a *app) dockerOptions(image string) docker.Options {
 	return docker.Options{
 		Getenv: a.p.Getenv, Image: image, Guest: a.guest, Owner: owner(), HostID: hostID(), Alive: alive,
-		Now: a.p.Now, Progress: func(line string) { a.say("%s", line) },
+		Now: a.p.Now, Progress: a.progress,
 	}
 }
 

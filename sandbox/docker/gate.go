@@ -125,6 +125,6 @@ func (g *gate) slow() {
 // unwell tells whether an error is the engine's own, or its silence: what may
 // go well a moment later.
 func unwell(err error) bool {
-	return err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, errNoGuest) &&
+	return err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, errNoGuest) && !errors.Is(err, errDiskFull) &&
 		(cerrdefs.IsInternal(err) || cerrdefs.IsUnavailable(err) || unanswered(err))
 }

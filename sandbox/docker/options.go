@@ -32,6 +32,8 @@ type Options struct {
 	Image string
 	// NoPull uses what the engine has, and never a registry.
 	NoPull bool
+	// PullPatience is how long a pull may show no progress; 0 is 2 minutes.
+	PullPatience time.Duration
 	// User runs boxes as this user, "uid" or "uid:gid"; "" leaves it to the
 	// image.
 	User string

@@ -36,6 +36,7 @@ type Provider struct {
 	proof     chan struct{} // guards proven likewise
 	proven    bool          // a box has come up with the guest's volume
 
+	lowDisk    sync.Once      // it has been said
 	background sync.WaitGroup // calls that open, and removals
 
 	mu     sync.Mutex
@@ -80,13 +81,17 @@ func Ping(ctx context.Context, o Options) error {
 // Engine describes the engine this provider talks to.
 func (p *Provider) Engine() Engine { return p.engine }
 
-// Describe resolves the image, which may mean to pull it.
+// Describe resolves the image, which may mean to pull it. An engine whose disk is
+// full is refused, as far as that can be seen from here.
 func (p *Provider) Describe(ctx context.Context) (sandbox.Description, error) {
 	leave, err := p.enter()
 	if err != nil {
 		return sandbox.Description{}, err
 	}
 	defer leave()
+	if err := p.checkDisk(); err != nil {
+		return sandbox.Description{}, err
+	}
 	img, err := p.image(ctx)
 	if err != nil {
 		return sandbox.Description{}, fmt.Errorf("find the sandbox image: %w", err)
@@ -285,7 +290,7 @@ func (p *Provider) engineError(ctx context.Context, err error) error {
 	if _, ok := errors.AsType[*sandbox.BoxError](err); ok {
 		return err
 	}
-	return &sandbox.BoxError{Kind: sandbox.Engine, Err: err}
+	return &sandbox.BoxError{Kind: sandbox.Engine, Err: explainDisk(err)}
 }
 
 // name is a container's name: people read the run in it, and the rest makes it
