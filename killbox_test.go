@@ -216,7 +216,7 @@ func (e engineAPI) of(t *testing.T, pid int) []listed {
 	e.do(t, http.MethodGet, "/containers/json?all=1&filters="+url.QueryEscape(`{"label":["dev.agentclash.owner"]}`), nil, &all)
 	for _, c := range all {
 		part := strings.Split(c.Labels["dev.agentclash.owner"], "/")
-		if len(part) == 3 && part[1] == strconv.Itoa(pid) && !(c.State == "removing" && e.ghost(t, c.ID)) {
+		if len(part) == 3 && part[1] == strconv.Itoa(pid) && (c.State != "removing" || !e.ghost(t, c.ID)) {
 			its = append(its, c)
 		}
 	}

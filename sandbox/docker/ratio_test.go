@@ -571,12 +571,8 @@ func (r *rawEngine) network(b *testing.B) {
 }
 
 func (r *rawEngine) memory(b *testing.B) {
-	c, err := r.c.ContainerInspect(b.Context(), r.box.ID())
+	c, err := r.c.ContainerInspect(b.Context(), box(b, r.p, sandbox.Spec{}).ID())
 	if err != nil {
-		b.Fatal(err)
-	}
-	idle := box(b, r.p, sandbox.Spec{})
-	if c, err = r.c.ContainerInspect(b.Context(), idle.ID()); err != nil {
 		b.Fatal(err)
 	}
 	guest, shim := status(c.State.Pid, "VmRSS"), status(int(status(c.State.Pid, "PPid")), "VmRSS")
