@@ -52,6 +52,7 @@ guests: ## build the small guests (linux, amd64 and arm64) for builds with -tags
 
 bench: build ## measure the budgets; see bench/README.md
 	$(GO) run ./bench -bin $(BIN)
+	$(GO) test ./sandbox/docker -run '^$$' -bench Ratios -benchtime 1x -timeout 30m
 
 sandbox-image: ## make agentclash/sandbox:local (sh, python3) without a registry
 	sh sandbox/docker/image/build.sh

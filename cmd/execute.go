@@ -123,6 +123,7 @@ func (a *app) screen(ctx context.Context, e execution, interrupt func()) (views 
 	}
 	width, height, _ := a.p.Terminal()
 	s := tui.New(tui.Options{Color: a.color(), Width: width, Height: height, Now: a.p.Now, Interrupt: interrupt})
+	a.live.Store(s)
 	shown := make(chan error, 1)
 	go func() {
 		err := s.Run(context.WithoutCancel(ctx), a.p.In, a.p.Out) // it shows how the run is taken down, too
@@ -133,6 +134,7 @@ func (a *app) screen(ctx context.Context, e execution, interrupt func()) (views 
 	}()
 	return []event.Sink{s}, func() error {
 		s.Close()
+		defer a.live.Store(nil)
 		return <-shown
 	}
 }

@@ -149,6 +149,15 @@ func writeQuery(w io.Writer, code *gojq.Code, v any) error {
 	}
 }
 
+// progress says what goes on, on the live screen while there is one.
+func (a *app) progress(line string) {
+	if s := a.live.Load(); s != nil {
+		s.Note(line)
+		return
+	}
+	a.say("%s", line)
+}
+
 // say writes a line of talk to stderr, unless --quiet.
 func (a *app) say(format string, args ...any) {
 	if !a.quiet {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentclash/agentclash/cmd/tui"
 	"github.com/agentclash/agentclash/engine"
 )
 
@@ -58,6 +60,7 @@ type app struct {
 	workspace      string
 
 	opened resources
+	live   atomic.Pointer[tui.Screen] // shown now; lines of talk would tear it
 }
 
 func newRoot(a *app) *cobra.Command {

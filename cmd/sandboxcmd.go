@@ -16,28 +16,54 @@ func newSandbox(a *app) *cobra.Command {
 }
 
 func newSandboxGC(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "gc", Short: "Remove sandboxes whose process is dead", Args: noArgs,
-		Long: `Remove the containers and scratch directories whose process is dead. Those of
-living processes are left alone. Other commands do the same in passing; this
-one waits for the engine to be done.`,
-		Example: "  agentclash sandbox gc",
-		RunE: func(c *cobra.Command, _ []string) error {
-			ctx := c.Context()
-			n, err := a.reapScratch(ctx)
-			if _, perr := a.probeDocker(ctx); perr == nil {
-				m, derr := a.reapDocker(ctx)
-				n, err = n+m, errors.Join(err, derr)
-			}
-			if err != nil {
-				return fmt.Errorf("remove old sandboxes: %w", err)
-			}
-			return a.print(map[string]int{"removed": n}, func(io.Writer, view.Options) error {
-				a.say("✓ removed %d sandbox(es)", n)
-				return nil
-			})
-		},
+	dry := false
+	c := &cobra.Command{
+		Use: "gc", Short: "Remove what sandboxes have left behind", Args: noArgs,
+		Long: `Remove the containers and scratch directories whose process is dead, the
+volumes with our program for containers that no container has, and the images
+made by agentclash that no container has: built-in ones of other versions, and
+those with packages after a week. What belongs to a living process is left
+alone, and so is agentclash/sandbox:local. Other commands remove dead sandboxes
+in passing; this one waits for the engine to be done.`,
+		Example: "  agentclash sandbox gc --dry-run\n  agentclash sandbox gc --json",
+		RunE:    func(c *cobra.Command, _ []string) error { return runSandboxGC(c.Context(), a, dry) },
 	}
+	c.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
+	return c
+}
+
+func runSandboxGC(ctx context.Context, a *app, dry bool) error {
+	d := view.GCDocument{DryRun: dry, Containers: []view.LeftContainer{}, Volumes: []string{}, Images: []string{}}
+	dirs, err := a.collectScratch(ctx, dry)
+	d.Directories = append([]string{}, dirs...)
+	_, perr := a.probeDocker(ctx)
+	if d.Engine = perr == nil; d.Engine {
+		found, derr := a.collectDocker(ctx, dry)
+		err = errors.Join(err, derr)
+		for _, b := range found.Containers {
+			d.Containers = append(d.Containers, view.LeftContainer(b))
+		}
+		d.Volumes, d.Images = append(d.Volumes, found.Volumes...), append(d.Images, found.Images...)
+	}
+	d.Removed = len(d.Containers) + len(d.Directories)
+	if dry {
+		d.Removed = 0
+	}
+	perr = a.print(d, func(w io.Writer, o view.Options) error { return view.GC(w, d, o) })
+	if err != nil {
+		return fmt.Errorf("remove what sandboxes have left: %w", err)
+	}
+	switch {
+	case a.output != "table":
+	case dry && len(d.Containers)+len(d.Directories)+len(d.Volumes)+len(d.Images) == 0:
+		a.say("nothing to remove")
+	case !dry:
+		a.say("✓ removed %d sandbox(es), %d volume(s), %d image(s)", d.Removed, len(d.Volumes), len(d.Images))
+	}
+	if !d.Engine {
+		a.say("note: no Docker engine answers, so only scratch directories were looked at")
+	}
+	return perr
 }
 
 // sweep removes what dead processes left, in passing: half a second at most.

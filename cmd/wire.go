@@ -60,7 +60,7 @@ func (a *app) openDocker(ctx context.Context, image string) (sandbox.Provider, e
 func (a *app) dockerOptions(image string) docker.Options {
 	return docker.Options{
 		Getenv: a.p.Getenv, Image: image, Guest: a.guest, Owner: owner(), HostID: hostID(), Alive: alive,
-		Now: a.p.Now, Progress: func(line string) { a.say("%s", line) },
+		Now: a.p.Now, Progress: a.progress,
 	}
 }
 
@@ -83,6 +83,24 @@ func (a *app) reapDocker(ctx context.Context) (int, error) {
 	return docker.Reap(ctx, a.dockerOptions(""))
 }
 
+// collectDocker removes what nobody needs any more from the engine, or says
+// what that is.
+func (a *app) collectDocker(ctx context.Context, dry bool) (docker.Garbage, error) {
+	return docker.Collect(ctx, a.dockerOptions(""), dry)
+}
+
+// collectScratch does the same for scratch directories.
+func (a *app) collectScratch(ctx context.Context, dry bool) ([]string, error) {
+	p, err := a.openScratch()
+	if err != nil {
+		return nil, err
+	}
+	if dry {
+		return p.Left()
+	}
+	return p.Reap(ctx)
+}
+
 func (a *app) openScratch() (*scratch.Provider, error) {
 	home, err := a.home()
 	if err != nil {
@@ -93,10 +111,6 @@ func (a *app) openScratch() (*scratch.Provider, error) {
 
 // reapScratch removes the scratch directories of dead processes.
 func (a *app) reapScratch(ctx context.Context) (int, error) {
-	p, err := a.openScratch()
-	if err != nil {
-		return 0, err
-	}
-	gone, err := p.Reap(ctx)
+	gone, err := a.collectScratch(ctx, false)
 	return len(gone), err
 }

@@ -134,11 +134,18 @@ func newRun(plan *Plan, deps Deps) (*run, error) {
 func (r *run) trials(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(r.plan.Options.Concurrency, 1))
-	for _, t := range r.plan.Trials {
+	next := r.ahead()
+	for i, t := range r.plan.Trials {
 		if ctx.Err() != nil {
 			break
 		}
-		g.Go(func() error { return r.trial(ctx, t) })
+		g.Go(func() error {
+			defer next.over(t)
+			return r.trial(ctx, t)
+		})
+		if err := next.expect(ctx, r.plan.Trials[i+1:]); err != nil {
+			return errors.Join(err, g.Wait())
+		}
 	}
 	return g.Wait()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/agentclash/agentclash/engine/event"
@@ -170,7 +171,7 @@ func (a *attempt) spec() sandbox.Spec {
 		s.Env = box.EnvVars
 	}
 	if a.run.network.programs {
-		s.Network = a.dialer.Serve
+		s.Network = func(ctx context.Context, conn net.Conn) { a.dialer.Serve(ctx, conn) } // there is none before prepare
 	}
 	return s
 }

@@ -23,6 +23,17 @@ type Provider interface {
 	Close(ctx context.Context) error
 }
 
+// Warmer is a Provider that can have boxes ready before they are opened. How
+// many of them it starts, and when, is its own affair.
+type Warmer interface {
+	// Warm says that Open will be called with this spec, and has a box for that
+	// call started meanwhile. Of spec.Network it matters only whether there is
+	// one: Open's is the one that is used. A box that has not been opened when
+	// ctx ends is removed. What goes wrong is Open's to say, which opens a box
+	// in any case.
+	Warm(ctx context.Context, spec Spec)
+}
+
 // Description is the provider's part of a run's record.
 type Description struct {
 	Kind    string `json:"kind"` // docker, scratch, memory

@@ -168,6 +168,9 @@ func footer(s State, f Frame) string {
 	case f.Help:
 		return view.Faint.Paint("? back · q stop", f.Color)
 	}
+	if s.Note != "" {
+		return view.Waiting.Paint(s.Note, f.Color)
+	}
 	return view.Faint.Paint("q stop · ? help · tab lists · ↑↓ scroll", f.Color)
 }
 

@@ -67,6 +67,13 @@ func (s *Screen) Close() {
 	s.closed = true
 }
 
+// Note shows a line until another takes its place.
+func (s *Screen) Note(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.Note = clean(line)
+}
+
 // fail notes what went wrong while painting; Run will return it.
 func (s *Screen) fail(what any) {
 	s.mu.Lock()

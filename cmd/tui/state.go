@@ -20,6 +20,7 @@ type State struct {
 	Status    string // of the finished run; empty while it runs
 	StartedAt time.Time
 	EndedAt   time.Time
+	Note      string // something to know, such as what the run waits for
 
 	Trials  int // this process will run
 	PerLane int // trials of each lane, 0 when lanes differ (a resumed run)

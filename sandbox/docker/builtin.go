@@ -44,12 +44,22 @@ func builtinTar() []byte {
 	return b.Bytes()
 }
 
+const (
+	builtinRepository = "agentclash/builtin"
+	builtinKind       = "builtin"
+)
+
+// builtinRef is the built-in image's name, by its content.
+func builtinRef(content []byte) string {
+	sum := sha256.Sum256(content)
+	return builtinRepository + ":" + hex.EncodeToString(sum[:6])
+}
+
 // importBuiltin makes the built-in image unless the engine has it, and returns
 // its name.
 func (p *Provider) importBuiltin(ctx context.Context) (string, error) {
 	content := builtinTar()
-	sum := sha256.Sum256(content)
-	ref := "agentclash/builtin:" + hex.EncodeToString(sum[:6])
+	ref := builtinRef(content)
 	ctx, stop := context.WithTimeout(ctx, createTime)
 	defer stop()
 	if _, err := p.cli.ImageInspect(ctx, ref); err == nil {
@@ -58,7 +68,7 @@ func (p *Provider) importBuiltin(ctx context.Context) (string, error) {
 	// The tag stands in the name: Podman takes no notice of one given beside it.
 	body, err := p.cli.ImageImport(ctx, imagetypes.ImportSource{Source: bytes.NewReader(content), SourceName: "-"}, ref, imagetypes.ImportOptions{
 		Message: "agentclash built-in image",
-		Changes: []string{"ENV PATH=/bin", "WORKDIR /workspace", "LABEL " + labelImage + "=builtin", `CMD ["/bin/sh"]`},
+		Changes: []string{"ENV PATH=/bin", "WORKDIR /workspace", "LABEL " + labelImage + "=" + builtinKind, `CMD ["/bin/sh"]`},
 	})
 	if err != nil {
 		return "", fmt.Errorf("import the built-in image: %w", err)

@@ -31,6 +31,7 @@ const (
 	labelAgent   = "dev.agentclash.agent"
 	labelCase    = "dev.agentclash.case"
 	labelExpires = "dev.agentclash.expires" // unix seconds
+	labelMemory  = "dev.agentclash.memory"  // bytes that its processes may take together
 	labelGuest   = "dev.agentclash.guest"   // of volumes: the guest's hash
 	labelImage   = "dev.agentclash.image"   // of images: which of ours
 )
@@ -50,6 +51,9 @@ type plan struct {
 	network  sandbox.Network
 	lifetime time.Duration
 	labels   map[string]string
+	// ahead is called when the engine begins with a box that nobody waits for;
+	// nil for any other.
+	ahead func()
 	// plainMounts: the engine takes no owner of a file system, and no limit on
 	// the number of its files.
 	plainMounts bool
@@ -78,6 +82,7 @@ func (p *Provider) plan(spec sandbox.Spec, img image, g guestFile) (plan, error)
 	} {
 		labels[key] = tame(v)
 	}
+	labels[labelMemory] = strconv.FormatInt(limits.MemoryBytes, 10)
 	return plan{
 		image: img, volume: g.volume, limits: limits, layout: y,
 		env: spec.Env, network: spec.Network, lifetime: lifetime, labels: labels, plainMounts: p.engine.Name == podman,
@@ -87,8 +92,12 @@ func (p *Provider) plan(spec sandbox.Spec, img image, g guestFile) (plan, error)
 func (p *Provider) ownLabels(lifetime time.Duration) map[string]string {
 	return map[string]string{
 		labelOwner: p.o.Owner, labelHost: p.o.HostID,
-		labelExpires: strconv.FormatInt(p.o.now().Add(lifetime).Unix(), 10),
+		labelExpires: p.expiry(lifetime),
 	}
+}
+
+func (p *Provider) expiry(lifetime time.Duration) string {
+	return strconv.FormatInt(p.o.now().Add(lifetime).Unix(), 10)
 }
 
 // tame makes a label's value of a text from outside.

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -142,49 +141,6 @@ func TestDeathAtAnyMoment(t *testing.T) {
 			}
 			return len(owned(t, o)) == 0
 		})
-	}
-}
-
-func TestManyBoxesAtOnce(t *testing.T) {
-	if os.Getenv("AGENTCLASH_SLOW") != "1" {
-		t.Skip("AGENTCLASH_SLOW is not 1")
-	}
-	o := options(t)
-	p := open(t, o)
-	var wg sync.WaitGroup
-	for i := range 200 {
-		wg.Go(func() {
-			b, err := p.Open(t.Context(), sandbox.Spec{Lifetime: 10 * time.Minute, Limits: sandbox.Limits{MemoryBytes: 64 << 20, PIDs: 32}})
-			if err != nil {
-				t.Errorf("box %d: %v", i, err)
-				return
-			}
-			if r, err := b.Exec(t.Context(), sh(fmt.Sprintf("echo %d > f; while read -r l; do echo $l; done < f", i))); err != nil || r.Stdout.Text != fmt.Sprintln(i) {
-				t.Errorf("box %d: got %+v, %v", i, r, err)
-			}
-		})
-	}
-	wg.Wait()
-	if n := len(owned(t, o)); n != 200 {
-		t.Errorf("got %d containers, want 200 at once", n)
-	}
-	if err := p.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if left := owned(t, o); len(left) > 0 {
-		t.Errorf("left over: %v", left)
-	}
-}
-
-func TestManyCallsInOneBox(t *testing.T) {
-	if os.Getenv("AGENTCLASH_SLOW") != "1" {
-		t.Skip("AGENTCLASH_SLOW is not 1")
-	}
-	b := box(t, open(t, options(t)), sandbox.Spec{Lifetime: time.Hour, Limits: sandbox.Limits{MemoryBytes: 64 << 20}})
-	for i := range 10_000 {
-		if r := run(t, b, sandbox.Command{Argv: []string{"echo", strconv.Itoa(i)}, Timeout: time.Minute}); r.Stdout.Text != fmt.Sprintln(i) {
-			t.Fatalf("call %d: got %+v", i, r)
-		}
 	}
 }
 

@@ -73,7 +73,8 @@ func options(t testing.TB) docker.Options {
 			return agent()
 		},
 		Owner: fmt.Sprintf("test/%d/%s", os.Getpid(), t.Name()), HostID: testHost,
-		Alive: func(string) bool { return true },
+		Alive:  func(string) bool { return true },
+		Memory: 1 << 40, // tests hold several boxes at once: they must not wait for each other's
 	}
 }
 

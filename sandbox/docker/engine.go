@@ -42,6 +42,10 @@ type Engine struct {
 	Runtime      string   `json:"runtime"`
 	Runtimes     []string `json:"runtimes"`
 	StorageSpace string   `json:"storage"` // the storage driver
+	// Dir is where it keeps images and containers, and DiskFreeBytes what is free
+	// there; "" and 0 when that is not on this machine.
+	Dir           string `json:"dir,omitempty"`
+	DiskFreeBytes int64  `json:"disk_free_bytes,omitempty"`
 }
 
 // Probe asks whether an engine answers, within half a second unless it is
@@ -190,6 +194,7 @@ func describe(ctx context.Context, c *client.Client, e endpoint) (Engine, error)
 		OS: info.OperatingSystem, Arch: goArch(info.Architecture), CPUs: info.NCPU, MemoryBytes: info.MemTotal,
 		CgroupV2: info.CgroupVersion == "2", Runtime: info.DefaultRuntime, StorageSpace: info.Driver,
 	}
+	d.locate(info.Name, info.DockerRootDir)
 	for name := range info.Runtimes {
 		d.Runtimes = append(d.Runtimes, name)
 	}

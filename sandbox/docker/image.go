@@ -3,6 +3,7 @@ package docker
 import (
 	"archive/tar"
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -218,46 +219,71 @@ func follow(r io.Reader, each func(pullMessage)) error {
 func (p *Provider) pull(ctx context.Context, ref string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stall := time.AfterFunc(pullStall, func() { cancel(fmt.Errorf("no progress for %s", pullStall)) })
+	if err := p.checkDisk(); err != nil {
+		return err
+	}
+	patience := cmp.Or(p.o.PullPatience, pullStall)
+	stall := time.AfterFunc(patience, func() { cancel(fmt.Errorf("no progress for %s", patience)) })
 	defer stall.Stop()
 	p.o.progress("pulling " + ref)
 	body, err := p.cli.ImagePull(ctx, ref, imagetypes.PullOptions{})
 	if err == nil {
 		defer body.Close()
-		report := pullReport{ref: ref, say: p.o.progress, now: p.o.now, layers: map[string][2]int64{}}
+		report := pullReport{ref: ref, say: p.o.progress, now: p.o.now, loaded: layers{}, unpacked: layers{}}
 		err = follow(body, func(m pullMessage) {
-			stall.Reset(pullStall)
+			stall.Reset(patience)
 			report.add(m)
 		})
 	}
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return err
+	return explainDisk(err)
+}
+
+// layers are how far each layer of an image is: bytes, of how many.
+type layers map[string][2]int64
+
+func (l layers) sum() (have, all int64) {
+	for _, n := range l {
+		have, all = have+n[0], all+n[1]
+	}
+	return have, all
 }
 
 // pullReport sums the layers of a pull up and speaks once a second at most.
 type pullReport struct {
-	ref    string
-	say    func(string)
-	now    func() time.Time
-	layers map[string][2]int64
-	spoke  time.Time
+	ref              string
+	say              func(string)
+	now              func() time.Time
+	loaded, unpacked layers
+	spoke            time.Time
 }
 
 func (r *pullReport) add(m pullMessage) {
-	if m.Status != "Downloading" || m.Progress.Total <= 0 {
+	done := [2]int64{m.Progress.Current, m.Progress.Total}
+	switch {
+	case m.Progress.Total <= 0:
+		return
+	case m.Status == "Downloading":
+		r.loaded[m.ID] = done
+	case m.Status == "Extracting":
+		r.unpacked[m.ID] = done
+		r.loaded[m.ID] = [2]int64{done[1], done[1]}
+	default:
 		return
 	}
-	r.layers[m.ID] = [2]int64{m.Progress.Current, m.Progress.Total}
-	if now := r.now(); now.Sub(r.spoke) >= time.Second {
-		r.spoke = now
-		var have, all int64
-		for _, l := range r.layers {
-			have, all = have+l[0], all+l[1]
-		}
-		r.say(fmt.Sprintf("pulling %s: %d of %d MB", r.ref, have/1e6, all/1e6))
+	now := r.now()
+	if now.Sub(r.spoke) < time.Second {
+		return
 	}
+	r.spoke = now
+	have, all := r.loaded.sum()
+	line := fmt.Sprintf("pulling %s: %d of %d MB", r.ref, have/1e6, all/1e6)
+	if out, _ := r.unpacked.sum(); out > 0 {
+		line += fmt.Sprintf(", %d of them unpacked", out/1e6)
+	}
+	r.say(line)
 }
 
 func firstLine(s string) string {

@@ -32,9 +32,15 @@ type Options struct {
 	Image string
 	// NoPull uses what the engine has, and never a registry.
 	NoPull bool
+	// PullPatience is how long a pull may show no progress; 0 is 2 minutes.
+	PullPatience time.Duration
 	// User runs boxes as this user, "uid" or "uid:gid"; "" leaves it to the
 	// image.
 	User string
+	// Memory is how many bytes the boxes of this provider may have as their
+	// limits together; 0 is 80 % of what the engine has, less what the boxes of
+	// other processes may have.
+	Memory int64
 	// Guest returns the guest's executable for a Linux machine of that
 	// architecture (amd64, arm64); it must be static. It is asked for when a box
 	// is first opened, and once more when the engine does not have it yet.

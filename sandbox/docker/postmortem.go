@@ -84,7 +84,9 @@ func (e evidence) detail(words string) string {
 }
 
 // evidence asks the engine for the container's last events: one that has
-// removed itself is known from nothing else. With await it gives one that still
+// removed itself is known from nothing else. They are asked for when a box has
+// died, which is seldom, and not followed all the time: the engine keeps the last
+// 256, and a box's own end is the newest. With await it gives one that still
 // runs the time to end.
 func (p *Provider) evidence(ctx context.Context, id string, await bool) (evidence, error) {
 	var ev evidence

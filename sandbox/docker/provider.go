@@ -24,9 +24,8 @@ type Provider struct {
 	cli    *client.Client
 	engine Engine
 
-	// life holds a token for each container being created, started or removed:
-	// beyond twice the engine's processors only the waiting grows.
-	life chan struct{}
+	life   *gate   // whom the engine works for
+	memory *memory // whom it has memory for
 
 	tag string       // tells the names of this provider's containers from others'
 	seq atomic.Int64 // and these from each other
@@ -37,10 +36,12 @@ type Provider struct {
 	proof     chan struct{} // guards proven likewise
 	proven    bool          // a box has come up with the guest's volume
 
+	lowDisk    sync.Once      // it has been said
 	background sync.WaitGroup // calls that open, and removals
 
 	mu     sync.Mutex
 	boxes  map[*Session]bool
+	warm   []*warmBox // started and not opened, the oldest first
 	closed bool
 	left   map[string]bool // containers whose removal failed
 }
@@ -59,12 +60,13 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 		_ = cli.Close()
 		return nil, fmt.Errorf("%w: %s: %w", sandbox.ErrUnavailable, at.host, err)
 	}
-	return &Provider{
-		o: o, cli: cli, engine: e, tag: rand.Text()[:8],
-		life:      make(chan struct{}, 2*max(e.CPUs, 1)),
+	p := &Provider{
+		o: o, cli: cli, engine: e, tag: rand.Text()[:8], life: newGate(2 * max(e.CPUs, 1)),
 		imageTurn: make(chan struct{}, 1), proof: make(chan struct{}, 1),
 		boxes: map[*Session]bool{}, left: map[string]bool{},
-	}, nil
+	}
+	p.memory = p.newMemory()
+	return p, nil
 }
 
 // Ping tells whether an engine answers, as [Probe] does.
@@ -79,13 +81,17 @@ func Ping(ctx context.Context, o Options) error {
 // Engine describes the engine this provider talks to.
 func (p *Provider) Engine() Engine { return p.engine }
 
-// Describe resolves the image, which may mean to pull it.
+// Describe resolves the image, which may mean to pull it. An engine whose disk is
+// full is refused, as far as that can be seen from here.
 func (p *Provider) Describe(ctx context.Context) (sandbox.Description, error) {
 	leave, err := p.enter()
 	if err != nil {
 		return sandbox.Description{}, err
 	}
 	defer leave()
+	if err := p.checkDisk(); err != nil {
+		return sandbox.Description{}, err
+	}
 	img, err := p.image(ctx)
 	if err != nil {
 		return sandbox.Description{}, fmt.Errorf("find the sandbox image: %w", err)
@@ -97,8 +103,9 @@ func (p *Provider) Describe(ctx context.Context) (sandbox.Description, error) {
 	}, nil
 }
 
-// Open starts a box and checks it from inside. Its errors are BoxErrors, those
-// of the context, and refusals of a spec that cannot be.
+// Open hands out a box that was started for this spec, or starts one and checks
+// it from inside. It waits for memory where there is none. Its errors are
+// BoxErrors, those of the context, and refusals of a spec that cannot be.
 func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Session, error) {
 	s, err := p.open(ctx, spec)
 	if err != nil {
@@ -116,26 +123,64 @@ func (p *Provider) open(ctx context.Context, spec sandbox.Spec) (*Session, error
 		return nil, err
 	}
 	defer leave()
-	img, err := p.image(ctx)
+	s, err := p.warmed(ctx, spec)
+	if err == nil && s == nil {
+		s, err = p.openCold(ctx, spec)
+	}
 	if err != nil {
 		return nil, err
 	}
-	g, err := p.guest()
-	if err != nil {
-		return nil, &sandbox.BoxError{Kind: sandbox.Engine, Err: err}
+	if spec.Network == nil {
+		return s, nil
 	}
-	b, err := p.plan(spec, img, g)
+	within, stop := context.WithTimeout(ctx, greetTime)
+	defer stop()
+	if _, err := s.client.Proxy(within, sandbox.ProxyPort, spec.Network); err != nil {
+		s.end(ctx)
+		return nil, p.engineError(ctx, &sandbox.BoxError{Kind: sandbox.Engine, Detail: s.stream.lastWords(), Err: err})
+	}
+	return s, nil
+}
+
+// openTries is how often a box is started that an unwell engine does not start.
+const openTries = 3
+
+func (p *Provider) openCold(ctx context.Context, spec sandbox.Spec) (*Session, error) {
+	b, g, err := p.prepare(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	give, err := p.memory.take(ctx, b.limits.MemoryBytes)
 	if err != nil {
 		return nil, err
 	}
 	s, err := p.startWithGuest(ctx, b, g)
+	for tries := 1; unwell(err) && tries < openTries && ctx.Err() == nil; tries++ {
+		s, err = p.startWithGuest(ctx, b, g) // the gate has made a pause
+	}
 	if err != nil {
+		give()
 		return nil, err
 	}
+	s.give = give
 	if err := p.keep(ctx, s); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// prepare finds out what a box is made of.
+func (p *Provider) prepare(ctx context.Context, spec sandbox.Spec) (plan, guestFile, error) {
+	img, err := p.image(ctx)
+	if err != nil {
+		return plan{}, guestFile{}, err
+	}
+	g, err := p.guest()
+	if err != nil {
+		return plan{}, guestFile{}, &sandbox.BoxError{Kind: sandbox.Engine, Err: err}
+	}
+	b, err := p.plan(spec, img, g)
+	return b, g, err
 }
 
 // enter begins what Close must wait for.
@@ -205,16 +250,6 @@ func (p *Provider) startWithGuest(ctx context.Context, b plan, g guestFile) (*Se
 	return s, err
 }
 
-// turn takes a token of life, and returns how to give it back.
-func (p *Provider) turn(ctx context.Context) (done func(), err error) {
-	select {
-	case p.life <- struct{}{}:
-		return sync.OnceFunc(func() { <-p.life }), nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // Close ends every box and waits until their containers are gone, for as long
 // as ctx lasts. It may be called twice. Containers it could not see to are its
 // error; they end by themselves, and Reap finds what does not.
@@ -223,6 +258,7 @@ func (p *Provider) Close(ctx context.Context) error {
 	p.closed = true
 	open := slices.Collect(maps.Keys(p.boxes))
 	p.mu.Unlock()
+	p.coolAll()
 	for _, s := range open {
 		s.end(ctx)
 	}
@@ -258,7 +294,7 @@ func (p *Provider) engineError(ctx context.Context, err error) error {
 	if _, ok := errors.AsType[*sandbox.BoxError](err); ok {
 		return err
 	}
-	return &sandbox.BoxError{Kind: sandbox.Engine, Err: err}
+	return &sandbox.BoxError{Kind: sandbox.Engine, Err: explainDisk(err)}
 }
 
 // name is a container's name: people read the run in it, and the rest makes it

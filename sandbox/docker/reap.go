@@ -66,7 +66,8 @@ func Count(ctx context.Context, o Options) (used, left int, err error) {
 }
 
 // stateRemoving is a container that the engine is about to have removed. Some
-// engines forget to, so that reap asks once more, but nobody left it behind.
+// engines forget to, so that reap asks once more, but nobody left it behind; and
+// some, 20.10 among them, keep one in their list for good that is long gone.
 const stateRemoving = "removing"
 
 func ours(ctx context.Context, cli *client.Client) ([]container.Summary, error) {

@@ -29,6 +29,7 @@ type Session struct {
 	id     string
 	client *guest.Client
 	stream *stream
+	give   func() // gives its memory back
 
 	closed  atomic.Bool
 	starved atomic.Bool // a program in it has been killed for want of memory
@@ -198,12 +199,13 @@ func (s *Session) release(ctx context.Context) {
 // that takes too long.
 func (s *Session) bury(ctx context.Context) {
 	p := s.p
-	p.aside(ctx, createTime+removeGrace, s.id, func(ctx context.Context) error {
-		done, err := p.turn(ctx)
+	p.aside(ctx, createTime+removeGrace, s.id, func(ctx context.Context) (err error) {
+		defer s.give()
+		done, err := p.life.enter(ctx, false)
 		if err != nil {
 			return err
 		}
-		defer done()
+		defer func() { done(err) }()
 		if err := s.client.Err(); errors.Is(err, guest.ErrStuck) || errors.Is(err, guest.ErrTampered) {
 			return remove(ctx, p.cli, s.id) // who does not listen does not go either
 		}

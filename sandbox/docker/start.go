@@ -25,11 +25,14 @@ var errNoGuest = errors.New("the container has no guest")
 // start makes one container into a box: create, attach, start, greet, verify.
 // A box that is not handed out is removed.
 func (p *Provider) start(ctx context.Context, b plan, g guestFile) (_ *Session, err error) {
-	done, err := p.turn(ctx)
+	done, err := p.life.enter(ctx, b.ahead != nil)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer func() { done(err) }()
+	if b.ahead != nil {
+		b.ahead()
+	}
 	id, warnings, err := p.create(ctx, b)
 	if err != nil {
 		return nil, err
@@ -65,12 +68,6 @@ func (p *Provider) start(ctx context.Context, b plan, g guestFile) (_ *Session, 
 	if err := b.runs(within, c); err != nil {
 		_ = c.Close()
 		return nil, p.engineError(ctx, err)
-	}
-	if b.network != nil {
-		if _, err := c.Proxy(within, sandbox.ProxyPort, b.network); err != nil {
-			_ = c.Close()
-			return nil, &sandbox.BoxError{Kind: sandbox.Engine, Detail: st.lastWords(), Err: err}
-		}
 	}
 	return &Session{p: p, id: id, client: c, stream: st}, nil
 }
@@ -167,7 +164,7 @@ func (p *Provider) create(ctx context.Context, b plan) (id string, warnings []st
 	case <-ctx.Done():
 		p.aside(ctx, 3*createTime, name, func(ctx context.Context) error {
 			if c := <-answer; c.err == nil {
-				return remove(ctx, p.cli, c.id)
+				return p.removeInTurn(ctx, c.id)
 			}
 			return nil
 		})
@@ -237,14 +234,24 @@ func (p *Provider) forgetImage(ctx context.Context) {
 
 // discard removes a container that is not wanted, in the background.
 func (p *Provider) discard(ctx context.Context, id string) {
-	p.aside(ctx, createTime, id, func(ctx context.Context) error { return remove(ctx, p.cli, id) })
+	p.aside(ctx, createTime, id, func(ctx context.Context) error { return p.removeInTurn(ctx, id) })
 }
 
 func (p *Provider) discardAfter(ctx context.Context, id string, settled <-chan struct{}) {
 	p.aside(ctx, startTime+createTime, id, func(ctx context.Context) error {
 		<-settled
-		return remove(ctx, p.cli, id)
+		return p.removeInTurn(ctx, id)
 	})
+}
+
+func (p *Provider) removeInTurn(ctx context.Context, id string) error {
+	done, err := p.life.enter(ctx, false)
+	if err != nil {
+		return err
+	}
+	err = remove(ctx, p.cli, id)
+	done(err)
+	return err
 }
 
 // removeTries is how often a removal is tried. Engines fail at it when they are

@@ -47,28 +47,17 @@ func ownerOf(name string) (string, bool) {
 // name. It returns the paths it removed. What cannot be removed is an error at
 // the end and stops nothing.
 func (p *Provider) Reap(ctx context.Context) ([]string, error) {
-	if p.opts.Alive == nil {
-		return nil, nil
-	}
-	entries, err := os.ReadDir(p.opts.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	left, err := p.Left()
 	if err != nil {
-		return nil, fmt.Errorf("reap scratch boxes: %w", err)
+		return nil, err
 	}
 	var removed []string
 	var errs []error
-	for _, e := range entries {
+	for _, dir := range left {
 		if err := ctx.Err(); err != nil {
 			errs = append(errs, err)
 			break
 		}
-		owner, marked := ownerOf(e.Name())
-		if !marked || !e.IsDir() || owner == p.opts.Owner || p.opts.Alive(owner) {
-			continue
-		}
-		dir := filepath.Join(p.opts.Dir, e.Name())
 		if err := os.RemoveAll(dir); err != nil {
 			errs = append(errs, err)
 			continue
@@ -79,4 +68,26 @@ func (p *Provider) Reap(ctx context.Context) ([]string, error) {
 		return removed, fmt.Errorf("reap scratch boxes: %w", err)
 	}
 	return removed, nil
+}
+
+// Left lists what Reap would remove.
+func (p *Provider) Left() ([]string, error) {
+	if p.opts.Alive == nil {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(p.opts.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for left scratch boxes: %w", err)
+	}
+	var left []string
+	for _, e := range entries {
+		owner, marked := ownerOf(e.Name())
+		if marked && e.IsDir() && owner != p.opts.Owner && !p.opts.Alive(owner) {
+			left = append(left, filepath.Join(p.opts.Dir, e.Name()))
+		}
+	}
+	return left, nil
 }
