@@ -8,6 +8,7 @@ import (
 	"github.com/agentclash/agentclash/engine/tool"
 	"github.com/agentclash/agentclash/engine/tool/query"
 	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/scoring"
 )
 
@@ -47,7 +48,9 @@ func (m mode) definitions() []provider.Tool {
 // Needs says what a pack asks of the place its agents work in.
 type Needs struct {
 	Box     bool // a workspace
-	Process bool // programs run in it: a shell for agents, or graders that run code
+	Process bool // programs run in it: a shell for agents, graders that run code, packages
+	// Spec is what each box must be, as far as the pack decides it.
+	Spec sandbox.Spec
 }
 
 // NeedsOf reads a pack's needs.
@@ -56,9 +59,22 @@ func NeedsOf(p *pack.Pack) Needs {
 	if err != nil || m.tools == nil {
 		return Needs{}
 	}
-	n := Needs{Box: true, Process: m.tools.Reaches("exec", "run_tests", "build")}
+	n := Needs{Box: true, Process: m.tools.Reaches("exec", "run_tests", "build"), Spec: boxSpec(p)}
+	n.Process = n.Process || len(n.Spec.Packages) > 0
 	for _, v := range p.Version.EvaluationSpec.Validators {
 		n.Process = n.Process || v.Type == scoring.CodeExecution
 	}
 	return n
+}
+
+// boxSpec is what a pack says of the boxes of its trials.
+func boxSpec(p *pack.Pack) sandbox.Spec {
+	s := sandbox.Spec{Limits: sandbox.DefaultLimits()}
+	if most := p.MaxWorkspaceBytes(); most > 0 {
+		s.Limits.WorkspaceBytes = most
+	}
+	if box := p.Version.Sandbox; box != nil {
+		s.Env, s.Packages = box.EnvVars, box.AdditionalPackages
+	}
+	return s
 }

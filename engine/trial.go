@@ -154,18 +154,10 @@ func (a *attempt) staging(ctx context.Context, path string, err error) ending {
 }
 
 func (a *attempt) spec() sandbox.Spec {
-	s := sandbox.Spec{
-		Labels: sandbox.Labels{RunID: a.run.plan.RunID, TrialID: a.trial.ID, Agent: a.agent.Label, Case: a.trial.CaseKey},
-		Limits: sandbox.DefaultLimits(),
-		// graders come after the agent's own time
-		Lifetime: a.limits.trial + a.run.graderTime + 5*time.Minute,
-	}
-	if most := a.run.plan.pack.MaxWorkspaceBytes(); most > 0 {
-		s.Limits.WorkspaceBytes = most
-	}
-	if box := a.run.plan.pack.Version.Sandbox; box != nil {
-		s.Env = box.EnvVars
-	}
+	s := boxSpec(a.run.plan.pack)
+	s.Labels = sandbox.Labels{RunID: a.run.plan.RunID, TrialID: a.trial.ID, Agent: a.agent.Label, Case: a.trial.CaseKey}
+	// graders come after the agent's own time
+	s.Lifetime = a.limits.trial + a.run.graderTime + 5*time.Minute
 	if a.run.network.programs {
 		s.Network = a.dialer.Serve
 	}

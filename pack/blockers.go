@@ -9,6 +9,9 @@ import (
 	"github.com/agentclash/agentclash/pack/template"
 )
 
+// maxPackages is how many packages are installed for a pack.
+const maxPackages = 200
+
 // Blocker is something in a valid pack that keeps this version from running it:
 // a part of the format that is not built yet, or a mistake that the format does
 // not forbid. Field is as in [Problem].
@@ -102,8 +105,13 @@ func (b *blockers) box() {
 	if box == nil {
 		return
 	}
-	if len(box.AdditionalPackages) > 0 {
-		b.add(field+".additional_packages", "this version does not install packages yet; name an image that has them in sandbox_template_id")
+	for i, name := range box.AdditionalPackages {
+		if strings.HasSuffix(name, "-") { // the format lets it be
+			b.add(indexed(field+".additional_packages", i), "ends in a minus, by which apt-get removes a package")
+		}
+	}
+	if n := len(box.AdditionalPackages); n > maxPackages {
+		b.add(field+".additional_packages", "are %d: at most %d are installed; name an image that has them in sandbox_template_id", n, maxPackages)
 	}
 	for _, name := range sortedKeys(box.EnvVars) {
 		if strings.ContainsRune(box.EnvVars[name], 0) {

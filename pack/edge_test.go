@@ -165,10 +165,9 @@ func TestEdges(t *testing.T) {
 			"~version.sandbox.network_allowlist: has no effect",
 			"version.sandbox.network_allowlist[2]: ", "version.sandbox.network_allowlist[3]: ", "version.sandbox.network_allowlist[4]: ",
 			"version.sandbox.network_allowlist[5]: ", "version.sandbox.network_allowlist[6]: "}},
-		{"packages", "  number: 1\n", "  number: 1\n  sandbox: {additional_packages: [lib+, g++, 9base, libssl1.1, a, x_y, curl=7.0, \"ab\\n\"]}\n", []string{
-			"~version.sandbox.additional_packages: does not install packages yet",
+		{"packages", "  number: 1\n", "  number: 1\n  sandbox: {additional_packages: [lib+, g++, 9base, libssl1.1, a, x_y, curl=7.0, \"ab\\n\", bash-]}\n", []string{
 			"version.sandbox.additional_packages[4]: ", "version.sandbox.additional_packages[5]: ", "version.sandbox.additional_packages[6]: ",
-			"version.sandbox.additional_packages[7]: "}},
+			"version.sandbox.additional_packages[7]: ", "~version.sandbox.additional_packages[8]: ends in a minus"}},
 		{"variables", "  number: 1\n", "  number: 1\n  sandbox: {env_vars: {_: x, 1B: x, é: x, T: '${secrets.X}', N: , B: true}}\n", []string{
 			"version.sandbox.env_vars[1B]: not the name", "version.sandbox.env_vars[é]: not the name", "version.sandbox.env_vars[T]: http_request"}},
 		{"variable with a list", "  number: 1\n", "  number: 1\n  sandbox: {env_vars: {A: [x]}}\n", []string{"version.sandbox.env_vars.A: must be text"}},

@@ -15,10 +15,13 @@ const Workspace = "/workspace"
 type Provider interface {
 	// Open returns a fresh box that nothing else has used. The box lives
 	// until Close, or until this process dies. A provider whose boxes run no
-	// programs refuses a Network with ErrNoProcess.
+	// programs refuses a Network and Packages with ErrNoProcess.
 	Open(ctx context.Context, spec Spec) (Session, error)
-	// Describe says what boxes this provider opens, for the run's record.
-	Describe(ctx context.Context) (Description, error)
+	// Describe says what boxes this provider opens for such a spec, for the
+	// run's record. It gets ready what they all need, which can take long: an
+	// image that is missing is pulled, Packages are installed. What Open would
+	// refuse in every box it refuses as well. Labels and Network do not matter.
+	Describe(ctx context.Context, spec Spec) (Description, error)
 	// Close removes every box that is still open and what the provider keeps.
 	Close(ctx context.Context) error
 }
@@ -29,6 +32,9 @@ type Description struct {
 	Engine  string `json:"engine,omitempty"`
 	Image   string `json:"image,omitempty"`    // as asked for
 	ImageID string `json:"image_id,omitempty"` // what it resolved to
+	// Packages are what Spec.Packages brought into the image, theirs and what
+	// these need: "name=version ...", sorted.
+	Packages string `json:"packages,omitempty"`
 	// Note is one line for the user, such as a stand-in image; "" for none.
 	Note string `json:"note,omitempty"`
 }
@@ -41,6 +47,9 @@ type Spec struct {
 	// does.
 	Network Network
 	Limits  Limits
+	// Packages are the names of Debian packages that the box has besides those of
+	// its image. They are installed once, before a box is opened, and not in it.
+	Packages []string
 	// Lifetime is when the box ends itself even if nobody closes it.
 	Lifetime time.Duration
 }

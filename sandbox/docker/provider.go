@@ -32,7 +32,7 @@ type Provider struct {
 	seq atomic.Int64 // and these from each other
 
 	imageTurn chan struct{} // guards resolved, by turns that can be given up
-	resolved  image
+	resolved  map[string]image // by the packages over it, "" for none
 	guests    guests
 	proof     chan struct{} // guards proven likewise
 	proven    bool          // a box has come up with the guest's volume
@@ -63,7 +63,7 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 		o: o, cli: cli, engine: e, tag: rand.Text()[:8],
 		life:      make(chan struct{}, 2*max(e.CPUs, 1)),
 		imageTurn: make(chan struct{}, 1), proof: make(chan struct{}, 1),
-		boxes: map[*Session]bool{}, left: map[string]bool{},
+		resolved: map[string]image{}, boxes: map[*Session]bool{}, left: map[string]bool{},
 	}, nil
 }
 
@@ -79,21 +79,22 @@ func Ping(ctx context.Context, o Options) error {
 // Engine describes the engine this provider talks to.
 func (p *Provider) Engine() Engine { return p.engine }
 
-// Describe resolves the image, which may mean to pull it.
-func (p *Provider) Describe(ctx context.Context) (sandbox.Description, error) {
+// Describe resolves the image, which may mean to pull it and to install packages
+// over it.
+func (p *Provider) Describe(ctx context.Context, spec sandbox.Spec) (sandbox.Description, error) {
 	leave, err := p.enter()
 	if err != nil {
 		return sandbox.Description{}, err
 	}
 	defer leave()
-	img, err := p.image(ctx)
+	img, err := p.image(ctx, spec.Packages)
 	if err != nil {
 		return sandbox.Description{}, fmt.Errorf("find the sandbox image: %w", err)
 	}
 	return sandbox.Description{
 		Kind:   "docker",
 		Engine: fmt.Sprintf("%s %s (API %s, %s)", p.engine.Name, p.engine.Version, p.engine.API, p.engine.Arch),
-		Image:  img.ref, ImageID: img.id, Note: img.note,
+		Image:  img.ref, ImageID: img.id, Packages: img.packages, Note: img.note,
 	}, nil
 }
 
@@ -116,7 +117,7 @@ func (p *Provider) open(ctx context.Context, spec sandbox.Spec) (*Session, error
 		return nil, err
 	}
 	defer leave()
-	img, err := p.image(ctx)
+	img, err := p.image(ctx, spec.Packages)
 	if err != nil {
 		return nil, err
 	}

@@ -207,7 +207,7 @@ func unanswered(err error) bool {
 func (p *Provider) forgetImage(ctx context.Context) {
 	select {
 	case p.imageTurn <- struct{}{}:
-		p.resolved = image{}
+		clear(p.resolved)
 		<-p.imageTurn
 	case <-ctx.Done():
 	}

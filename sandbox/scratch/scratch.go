@@ -68,6 +68,9 @@ func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Session
 	if spec.Network != nil {
 		return nil, fmt.Errorf("open scratch box with a network: %w", sandbox.ErrNoProcess)
 	}
+	if len(spec.Packages) > 0 {
+		return nil, fmt.Errorf("open scratch box with packages: %w", sandbox.ErrNoProcess)
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open scratch box: %w", err)
 	}
@@ -110,7 +113,10 @@ func (p *Provider) forget(b *box) {
 }
 
 // Describe says that the boxes are scratch directories.
-func (p *Provider) Describe(context.Context) (sandbox.Description, error) {
+func (p *Provider) Describe(_ context.Context, spec sandbox.Spec) (sandbox.Description, error) {
+	if len(spec.Packages) > 0 {
+		return sandbox.Description{}, fmt.Errorf("describe scratch boxes with packages: %w", sandbox.ErrNoProcess)
+	}
 	return sandbox.Description{Kind: Kind}, nil
 }
 

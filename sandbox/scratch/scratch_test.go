@@ -78,7 +78,7 @@ func entries(t *testing.T, dir string) []string {
 
 func TestDescribe(t *testing.T) {
 	t.Parallel()
-	got, err := provider(t, scratch.Options{}).Describe(t.Context())
+	got, err := provider(t, scratch.Options{}).Describe(t.Context(), sandbox.Spec{})
 	if want := (sandbox.Description{Kind: "scratch"}); err != nil || got != want {
 		t.Errorf("describe: got %+v, %v, want %+v", got, err, want)
 	}
