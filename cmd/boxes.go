@@ -75,6 +75,9 @@ func boxFailure(err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
+	if errors.Is(err, sandbox.ErrSpec) {
+		return usage("%w", err).hint("change version.sandbox or version.filesystem of the pack: docs/packs.md, The sandbox")
+	}
 	var box *sandbox.BoxError
 	if errors.As(err, &box) && box.Kind == sandbox.Image {
 		return &failure{status: statusUnavailable, code: "sandbox_image", err: err}

@@ -280,7 +280,7 @@ func (a *attempt) toolEvent(call provider.ToolCall, r tool.Result, took time.Dur
 		ToolCallID: call.ID, ToolName: strings.TrimSpace(call.Name), ToolCategory: r.Category,
 		Arguments:     arguments(call),
 		Result:        &event.ToolResult{ToolCallID: call.ID, Content: r.Content, IsError: r.IsError},
-		FailureOrigin: r.Origin, DurationMS: took.Milliseconds(),
+		FailureOrigin: r.Origin, Limit: r.Limit, DurationMS: took.Milliseconds(),
 	}
 	if len(r.Chain) > 1 {
 		t.ResolutionChain, t.ResolvedToolName, t.ResolvedToolCategory = r.Chain, r.ResolvedName, r.ResolvedCategory

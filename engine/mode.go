@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/agentclash/agentclash/engine/event"
@@ -70,9 +71,14 @@ func NeedsOf(p *pack.Pack) Needs {
 // boxSpec is what a pack says of the boxes of its trials.
 func boxSpec(p *pack.Pack) sandbox.Spec {
 	s := sandbox.Spec{Limits: sandbox.DefaultLimits()}
-	if most := p.MaxWorkspaceBytes(); most > 0 {
-		s.Limits.WorkspaceBytes = most
-	}
+	l := p.BoxLimits()
+	s.Limits.MemoryBytes = cmp.Or(l.MemoryBytes, s.Limits.MemoryBytes)
+	s.Limits.WorkspaceBytes = cmp.Or(l.WorkspaceBytes, min(s.Limits.WorkspaceBytes, s.Limits.MemoryBytes/100*sandbox.WorkspaceShare))
+	s.Limits.NanoCPUs = cmp.Or(l.NanoCPUs, s.Limits.NanoCPUs)
+	s.Limits.PIDs = cmp.Or(l.PIDs, s.Limits.PIDs)
+	s.Limits.OpenFiles = cmp.Or(l.OpenFiles, s.Limits.OpenFiles)
+	s.Limits.OutputBytes = cmp.Or(l.OutputBytes, s.Limits.OutputBytes)
+	s.Limits.FileBytes = l.FileBytes
 	if box := p.Version.Sandbox; box != nil {
 		s.Env, s.Packages = box.EnvVars, box.AdditionalPackages
 	}

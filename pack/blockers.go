@@ -27,6 +27,7 @@ func (p *Pack) Blockers() []Blocker {
 	b.box()
 	b.toolPolicy()
 	b.filesystem()
+	b.room()
 	b.prompts()
 	b.workspaceFiles()
 	for _, f := range p.Version.EvaluationSpec.Unsupported() {

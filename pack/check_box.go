@@ -78,6 +78,7 @@ func checkSandbox(c *checker) {
 			c.fail(indexed(field+".network_allowlist", i), "must be an address range such as 10.0.0.0/8")
 		}
 	}
+	checkLimits(c, field, box)
 	for _, name := range sortedKeys(box.EnvVars) {
 		checkEnvVar(c, name, box.EnvVars[name])
 	}

@@ -168,6 +168,16 @@ func TestEdges(t *testing.T) {
 		{"packages", "  number: 1\n", "  number: 1\n  sandbox: {additional_packages: [lib+, g++, 9base, libssl1.1, a, x_y, curl=7.0, \"ab\\n\", bash-]}\n", []string{
 			"version.sandbox.additional_packages[4]: ", "version.sandbox.additional_packages[5]: ", "version.sandbox.additional_packages[6]: ",
 			"version.sandbox.additional_packages[7]: ", "~version.sandbox.additional_packages[8]: ends in a minus"}},
+		{"limits", "  number: 1\n", "  number: 1\n  sandbox: {memory: 64MiB, cpus: 0.5, pids: 48, open_files: 64, output_bytes: 1024, file_bytes: ' 4 KiB '}\n", nil},
+		{"limits that cannot be", "  number: 1\n", "  number: 1\n  sandbox: {memory: 64MB, cpus: 0, pids: 47, open_files: 2000000, output_bytes: -1, file_bytes: 4095}\n", []string{
+			"version.sandbox.memory: must be a size", "version.sandbox.cpus: must be 0.01 to 1024", "version.sandbox.pids: must be 48 to 4194304",
+			"version.sandbox.open_files: must be 64 to", "version.sandbox.output_bytes: must be a size", "version.sandbox.file_bytes: must be at least 4KiB"}},
+		{"limits beyond all", "  number: 1\n", "  number: 1\n  sandbox: {memory: 99999999999999999999, cpus: .nan, output_bytes: 9007199254740993GiB, file_bytes: +1MiB}\n", []string{
+			"version.sandbox.memory: must be a size", "version.sandbox.cpus: must be a number", "version.sandbox.output_bytes: must be a size", "version.sandbox.file_bytes: must be a size"}},
+		{"little memory", "  number: 1\n", "  number: 1\n  sandbox: {memory: 63MiB}\n", []string{"version.sandbox.memory: must be at least 64MiB"}},
+		{"a workspace without its memory", "  number: 1\n", "  number: 1\n  sandbox: {memory: 1GiB}\n  filesystem: {max_workspace_bytes: 1073741824}\n", []string{
+			"~version.filesystem.max_workspace_bytes: raise version.sandbox.memory to 2561MiB, or lower this to 429496720"}},
+		{"a workspace that brings its memory", "  number: 1\n", "  number: 1\n  filesystem: {max_workspace_bytes: 1073741824}\n", nil},
 		{"variables", "  number: 1\n", "  number: 1\n  sandbox: {env_vars: {_: x, 1B: x, é: x, T: '${secrets.X}', N: , B: true}}\n", []string{
 			"version.sandbox.env_vars[1B]: not the name", "version.sandbox.env_vars[é]: not the name", "version.sandbox.env_vars[T]: http_request"}},
 		{"variable with a list", "  number: 1\n", "  number: 1\n  sandbox: {env_vars: {A: [x]}}\n", []string{"version.sandbox.env_vars.A: must be text"}},

@@ -89,15 +89,32 @@ type Limits struct {
 	MemoryBytes    int64
 	NanoCPUs       int64
 	PIDs           int64
-	OpenFiles      int64
+	OpenFiles      int64 // of each process
 	WorkspaceBytes int64
+	OutputBytes    int64 // of one program, both streams together
+	FileBytes      int64 // of each file; 0: whatever fits
 }
+
+// The names of limits, in Result.Limit and BoxError.Limit.
+const (
+	LimitMemory    = "memory"
+	LimitPIDs      = "pids"
+	LimitOpenFiles = "open_files"
+	LimitWorkspace = "workspace_bytes"
+	LimitOutput    = "output_bytes"
+	LimitFile      = "file_bytes"
+	LimitDisk      = "disk" // room elsewhere in the box, such as in /tmp
+)
+
+// WorkspaceShare is how much of a box's memory its workspace may take, in
+// percent: what is written there is memory, and programs need some, too.
+const WorkspaceShare = 40
 
 // DefaultLimits are the limits of a box that asks for none.
 func DefaultLimits() Limits {
 	return Limits{
 		MemoryBytes: 1280 << 20, NanoCPUs: 1e9, PIDs: 256, OpenFiles: 4096,
-		WorkspaceBytes: 512 << 20,
+		WorkspaceBytes: 512 << 20, OutputBytes: 64 << 20,
 	}
 }
 
@@ -148,6 +165,10 @@ type Result struct {
 	Stdout, Stderr Output
 	Elapsed        time.Duration
 	StartError     string // why the program could not be started, "" when it was
+	// Limit is the limit of the box that the program ran into, as far as can be
+	// told, "" for none. Memory, pids and output are the kernel's and the box's
+	// own words; for the others a program that failed is taken at its word.
+	Limit string
 }
 
 // Output is a bounded stream: Text holds the head and the tail, with one line

@@ -82,7 +82,7 @@ func (w workplace) command(ctx context.Context, mode string, raw json.RawMessage
 		return Result{}, err
 	}
 	if res.StartError != "" {
-		return failure("%s: %s: %s", w.tool, run.label, res.StartError), nil
+		return notStarted(w.tool+": "+run.label, res), nil
 	}
 	return w.finished(ctx, mode, args.Dir, run, c.Timeout, res)
 }
@@ -152,11 +152,12 @@ func (w workplace) finished(ctx context.Context, mode, dir string, run invocatio
 		TimedOut    string  `json:"timed_out,omitempty"`
 		OutOfMemory bool    `json:"out_of_memory,omitempty"`
 		OutputLimit bool    `json:"killed_for_endless_output,omitempty"`
+		Limit       string  `json:"limit,omitempty"`
 		Summary     summary `json:"summary"`
 	}{
 		Framework: run.framework, Mode: mode, Command: clip(run.label, maxMessage), Dir: dir, ExitCode: res.ExitCode,
 		Stdout: strings.ToValidUTF8(res.Stdout.Text, "\uFFFD"), Stderr: strings.ToValidUTF8(res.Stderr.Text, "\uFFFD"),
-		OutOfMemory: res.OutOfMemory, OutputLimit: res.OutputLimit, Summary: summary{"completed"},
+		OutOfMemory: res.OutOfMemory, OutputLimit: res.OutputLimit, Limit: res.Limit, Summary: summary{"completed"},
 	}
 	if dir == "" {
 		out.Dir = sandbox.Workspace
@@ -169,6 +170,7 @@ func (w workplace) finished(ctx context.Context, mode, dir string, run invocatio
 		out.Summary.Status = "failed"
 	}
 	r, err := w.wrap(ctx, out)
+	r.Limit = res.Limit
 	if failed && err == nil {
 		r.IsError, r.Origin = true, OriginPrimitive
 	}

@@ -205,7 +205,7 @@ func (s *Set) call(ctx context.Context, box sandbox.Session, name string, args j
 			return Result{}, gone
 		}
 		if err != nil {
-			r, err = failure("%s: %v", name, err), nil
+			r, err = refused(name, err), nil
 		}
 	}
 	if err != nil {

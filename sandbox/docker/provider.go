@@ -31,7 +31,7 @@ type Provider struct {
 	tag string       // tells the names of this provider's containers from others'
 	seq atomic.Int64 // and these from each other
 
-	imageTurn chan struct{} // guards resolved, by turns that can be given up
+	imageTurn chan struct{}    // guards resolved, by turns that can be given up
 	resolved  map[string]image // by the packages over it, "" for none
 	guests    guests
 	proof     chan struct{} // guards proven likewise
@@ -91,11 +91,38 @@ func (p *Provider) Describe(ctx context.Context, spec sandbox.Spec) (sandbox.Des
 	if err != nil {
 		return sandbox.Description{}, fmt.Errorf("find the sandbox image: %w", err)
 	}
+	if err := p.try(ctx, spec, img); err != nil {
+		return sandbox.Description{}, err
+	}
 	return sandbox.Description{
 		Kind:   "docker",
 		Engine: fmt.Sprintf("%s %s (API %s, %s)", p.engine.Name, p.engine.Version, p.engine.API, p.engine.Arch),
 		Image:  img.ref, ImageID: img.id, Packages: img.packages, Note: img.note,
 	}, nil
+}
+
+// try sees that there can be boxes of a spec. What only the engine's machine
+// knows, it finds out with a box.
+func (p *Provider) try(ctx context.Context, spec sandbox.Spec, img image) error {
+	limits, _, err := settle(spec.Limits, len(img.volumes))
+	if err != nil {
+		return err
+	}
+	if has := p.engine.MemoryBytes; has > 0 && limits.MemoryBytes > has && limits.MemoryBytes > sandbox.DefaultLimits().MemoryBytes {
+		return fmt.Errorf("%w: each has %d MiB of memory, and the engine's machine %d", sandbox.ErrSpec, limits.MemoryBytes/mib, has/mib)
+	}
+	if limits.OpenFiles <= sandbox.DefaultLimits().OpenFiles {
+		return nil
+	}
+	s, err := p.open(ctx, sandbox.Spec{Limits: spec.Limits, Packages: spec.Packages, Lifetime: time.Minute})
+	if err == nil {
+		s.end(ctx)
+		return nil
+	}
+	if strings.Contains(err.Error(), "setting rlimit") {
+		return fmt.Errorf("%w: the engine permits fewer than %d open files: %w", sandbox.ErrSpec, limits.OpenFiles, err)
+	}
+	return err
 }
 
 // Open starts a box and checks it from inside. Its errors are BoxErrors, those

@@ -29,6 +29,7 @@ type Session struct {
 	id     string
 	client *guest.Client
 	stream *stream
+	limits sandbox.Limits
 
 	closed atomic.Bool
 	ending sync.Once
@@ -42,15 +43,15 @@ var _ sandbox.Session = (*Session)(nil)
 // ID is the container's id, as the docker command shows it.
 func (s *Session) ID() string { return s.id[:min(12, len(s.id))] }
 
-// Exec runs a program; see [sandbox.Session]. One that writes more than 64 MiB
-// is killed.
+// Exec runs a program; see [sandbox.Session]. One that writes more than the
+// box's OutputBytes is killed.
 func (s *Session) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	if err := s.enter(ctx); err != nil {
 		return sandbox.Result{}, err
 	}
 	cmd := guest.Command{
 		Argv: c.Argv, Env: c.Env, Dir: path.Join(sandbox.Workspace, c.Dir), Stdin: c.Stdin, Timeout: c.Timeout,
-		Head: c.HeadBytes, Tail: c.TailBytes,
+		Head: c.HeadBytes, Tail: c.TailBytes, HardCap: s.limits.OutputBytes,
 	}
 	if path.IsAbs(c.Dir) {
 		cmd.Dir = path.Clean(c.Dir)
@@ -64,7 +65,7 @@ func (s *Session) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, 
 	r, err := s.client.Exec(ctx, cmd)
 	return sandbox.Result{
 		ExitCode: r.ExitCode, Signal: r.Signal, TimedOut: r.TimedOut, OutOfMemory: r.OutOfMemory, OutputLimit: r.OutputCap,
-		Stdout: output(r.Stdout), Stderr: output(r.Stderr), Elapsed: r.Elapsed, StartError: r.StartError,
+		Stdout: output(r.Stdout), Stderr: output(r.Stderr), Elapsed: r.Elapsed, StartError: r.StartError, Limit: limitOf(r),
 	}, s.explain(ctx, "run a program", err)
 }
 
@@ -235,6 +236,8 @@ func (s *Session) explain(ctx context.Context, what string, err error) error {
 		err = fmt.Errorf("a parent is not a directory: %w", sandbox.ErrNotFound)
 	case errors.Is(err, guest.ErrNotRegular):
 		err = sandbox.ErrNotRegular
+	case errors.Is(err, guest.ErrFileSize):
+		err = sandbox.ErrFileSize
 	case errors.Is(err, guest.ErrNoSpace):
 		err = sandbox.ErrNoSpace
 	case isEnd(err):

@@ -68,7 +68,7 @@ func (p *Provider) start(ctx context.Context, b plan, g guestFile) (_ *Session, 
 			return nil, &sandbox.BoxError{Kind: sandbox.Engine, Detail: st.lastWords(), Err: err}
 		}
 	}
-	return &Session{p: p, id: id, client: c, stream: st}, nil
+	return &Session{p: p, id: id, client: c, stream: st, limits: b.limits}, nil
 }
 
 // run attaches to a created container and starts it. Some engines attach to

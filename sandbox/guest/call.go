@@ -44,8 +44,10 @@ type Result struct {
 	ExitCode       int // 128+signal when killed; -1 when it was not started
 	Signal         int
 	TimedOut       bool
-	OutputCap      bool // killed for writing more than Command.HardCap
-	OutOfMemory    bool // the kernel killed something in the box for want of memory meanwhile
+	OutputCap      bool   // killed for writing more than Command.HardCap
+	OutOfMemory    bool   // the kernel killed something in the box for want of memory meanwhile
+	PIDs           bool   // and refused it a process or a thread
+	Full           string // after a failure: a directory whose file system has no room, "" for none
 	Stdout, Stderr Output
 	Elapsed        time.Duration
 	StartError     string // why it could not be started, "" when it was
@@ -99,6 +101,7 @@ func (c *Client) Exec(ctx context.Context, cmd Command) (Result, error) {
 	}
 	r := Result{
 		ExitCode: d.Code, Signal: d.Signal, TimedOut: d.TimedOut, OutputCap: d.OutputCap, OutOfMemory: d.OOM,
+		PIDs: d.PIDs, Full: printable(clip(string(d.Full), maxErrorText)),
 		Stdout: out.split(req.Head, d.Stdout), Stderr: errs.split(req.Head, d.Stderr),
 		Elapsed: time.Duration(d.WallUS) * time.Microsecond, StartError: printable(clip(d.StartError, maxErrorText)),
 	}

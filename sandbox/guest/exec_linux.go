@@ -81,10 +81,10 @@ func (r *running) feed(p []byte) error {
 func (s *server) exec(c *call, req execRequest) {
 	began := time.Now()
 	var d done
-	kills := oomKills()
+	kills, refusals := oomKills(), forkRefusals()
 	pipes, err := s.start(c.exec, req)
 	if err != nil {
-		s.finish(c, done{Code: -1, StartError: clip(err.Error(), maxErrorText)})
+		s.finish(c, done{Code: -1, StartError: clip(err.Error(), maxErrorText), PIDs: forkRefusals() > refusals})
 		return
 	}
 	s.await(c, time.Duration(req.TimeoutMS)*time.Millisecond, &d)
@@ -93,7 +93,10 @@ func (s *server) exec(c *call, req execRequest) {
 
 	r := c.exec
 	d.exited(r.p)
-	d.OOM = oomKills() > kills
+	d.OOM, d.PIDs = oomKills() > kills, forkRefusals() > refusals
+	if d.Code != 0 {
+		d.Full = []byte(s.full())
+	}
 	d.Stdout, d.Stderr = r.out.total, r.err.total
 	r.sendTail(kindStdout, &r.out)
 	r.sendTail(kindStderr, &r.err)

@@ -203,8 +203,10 @@ func toWire(err error) *wireError {
 		w.Kind = wireNotFound
 	case errors.Is(err, errNotRegular), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO):
 		w.Kind = wireNotRegular
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		w.Kind = wireNoSpace
+	case errors.Is(err, syscall.EFBIG):
+		w.Kind = wireFileSize
 	}
 	return w
 }

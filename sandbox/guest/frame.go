@@ -11,7 +11,7 @@ import (
 
 // Version is the protocol's number. Both ends must have the same one: a guest
 // is always delivered by the host that talks to it.
-const Version = 2
+const Version = 3
 
 const (
 	headerLen  = 9

@@ -33,6 +33,12 @@ type Facts struct {
 	// readable.
 	PIDsMax   int64 `json:"pids_max"`
 	MemoryMax int64 `json:"memory_max"`
+	// OpenFiles and FileBytes are what the kernel permits each process, -1 for
+	// no limit; WorkspaceBytes is the size of the file system the guest was
+	// started in.
+	OpenFiles      int64 `json:"open_files"`
+	FileBytes      int64 `json:"file_bytes"`
+	WorkspaceBytes int64 `json:"workspace_bytes"`
 }
 
 type execRequest struct {
@@ -72,6 +78,8 @@ type done struct {
 	TimedOut   bool   `json:"timed_out,omitempty"`
 	OutputCap  bool   `json:"output_cap,omitempty"`
 	OOM        bool   `json:"oom,omitempty"`
+	PIDs       bool   `json:"pids,omitempty"`
+	Full       []byte `json:"full,omitempty"`
 	StartError string `json:"start_error,omitempty"`
 	Stdout     int64  `json:"stdout,omitempty"` // bytes written by the program
 	Stderr     int64  `json:"stderr,omitempty"`
@@ -96,6 +104,7 @@ const (
 	wireNotRegular = "not_regular"
 	wireNoParent   = "no_parent"
 	wireNoSpace    = "no_space"
+	wireFileSize   = "file_size"
 	wireOther      = "other"
 )
 
@@ -104,6 +113,7 @@ var (
 	ErrNotFound   = errors.New("no such file or directory")
 	ErrNotRegular = errors.New("not a regular file")
 	ErrNoSpace    = errors.New("no space left in the sandbox")
+	ErrFileSize   = errors.New("the file is larger than a process may make one")
 	// ErrNoParent: the path leads through something that is no directory.
 	ErrNoParent = errors.New("a parent is not a directory")
 )
@@ -119,6 +129,8 @@ func (e *wireError) err() error {
 		return ErrNotRegular
 	case wireNoSpace:
 		return ErrNoSpace
+	case wireFileSize:
+		return ErrFileSize
 	case wireNoParent:
 		return ErrNoParent
 	}

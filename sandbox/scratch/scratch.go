@@ -58,7 +58,7 @@ func New(o Options) (*Provider, error) {
 	return &Provider{opts: o, boxes: map[*box]struct{}{}}, nil
 }
 
-// Open makes an empty box. Of the spec it honours WorkspaceBytes and Lifetime:
+// Open makes an empty box. Of the spec it honours WorkspaceBytes, FileBytes and Lifetime:
 // what runs no program has no use for the rest.
 func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Session, error) {
 	limit := cmp.Or(spec.Limits.WorkspaceBytes, sandbox.DefaultLimits().WorkspaceBytes)
@@ -84,6 +84,9 @@ func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Session
 		return nil, fmt.Errorf("open scratch box: %w", &sandbox.BoxError{Kind: sandbox.Engine, Err: err})
 	}
 	b := &box{dir: dir, root: root, workspaceBytes: limit, fileBytes: p.opts.FileBytes, forget: p.forget}
+	if most := spec.Limits.FileBytes; most > 0 {
+		b.fileBytes = min(b.fileBytes, most)
+	}
 	p.boxes[b] = struct{}{}
 	if spec.Lifetime > 0 {
 		b.expiry = time.AfterFunc(spec.Lifetime, func() { b.expire(spec.Lifetime) })
