@@ -252,7 +252,7 @@ func (a *attempt) callTool(ctx context.Context, call provider.ToolCall, among bo
 	}
 	a.log.emit(event.ToolStarted, event.Tool{ToolCallID: call.ID, ToolName: name, ToolCategory: a.run.mode.tools.Category(name), Arguments: arguments(call)})
 	began := a.log.clock.Now()
-	result, err := a.tools.Call(ctx, a.box, call)
+	result, err := a.tools.Call(ctx, a.bench, call)
 	if err != nil {
 		return tool.Result{}, a.lost(ctx, phaseAgent, err), true
 	}

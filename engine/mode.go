@@ -60,7 +60,8 @@ func NeedsOf(p *pack.Pack) Needs {
 	if err != nil || m.tools == nil {
 		return Needs{}
 	}
-	n := Needs{Box: true, Process: m.tools.Reaches("exec", "run_tests", "build"), Spec: boxSpec(p)}
+	programs := m.programs()
+	n := Needs{Box: true, Process: programs, Spec: boxSpec(p, programs)}
 	n.Process = n.Process || len(n.Spec.Packages) > 0
 	for _, v := range p.Version.EvaluationSpec.Validators {
 		n.Process = n.Process || v.Type == scoring.CodeExecution
@@ -68,8 +69,21 @@ func NeedsOf(p *pack.Pack) Needs {
 	return n
 }
 
-// boxSpec is what a pack says of the boxes of its trials.
-func boxSpec(p *pack.Pack) sandbox.Spec {
+// programs says whether agents can run any.
+func (m mode) programs() bool {
+	return m.tools != nil && m.tools.Reaches("exec", "run_tests", "build")
+}
+
+// rootsOf are the directories that a pack keeps its agents to.
+func rootsOf(p *pack.Pack) sandbox.Roots {
+	var r sandbox.Roots
+	r.Dir, r.Read, r.Write = p.Roots()
+	return r
+}
+
+// boxSpec is what a pack says of the boxes of its trials, in which agents run
+// programs or do not.
+func boxSpec(p *pack.Pack, programs bool) sandbox.Spec {
 	s := sandbox.Spec{Limits: sandbox.DefaultLimits()}
 	l := p.BoxLimits()
 	s.Limits.MemoryBytes = cmp.Or(l.MemoryBytes, s.Limits.MemoryBytes)
@@ -81,6 +95,9 @@ func boxSpec(p *pack.Pack) sandbox.Spec {
 	s.Limits.FileBytes = l.FileBytes
 	if box := p.Version.Sandbox; box != nil {
 		s.Env, s.Packages = box.EnvVars, box.AdditionalPackages
+	}
+	if programs {
+		s.Roots = rootsOf(p)
 	}
 	return s
 }

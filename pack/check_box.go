@@ -105,16 +105,3 @@ func checkEnvVar(c *checker, name, value string) {
 		c.fail(at, "must be literal: ${...} is not filled in here")
 	}
 }
-
-// checkRoots warns of directories that an agent is not kept to.
-func checkRoots(c *checker) {
-	for _, key := range []string{"readable_roots", "writable_roots"} {
-		list, _ := c.Version.Filesystem[key].([]any)
-		for i, item := range list {
-			dir, _ := item.(string)
-			if full, inside := inWorkspace(dir); inside && full != workspace {
-				c.warn(indexed("version.filesystem."+key, i), "does not narrow anything: this version gives an agent all of %s", workspace)
-			}
-		}
-	}
-}

@@ -183,7 +183,12 @@ func TestEdges(t *testing.T) {
 		{"variable with a list", "  number: 1\n", "  number: 1\n  sandbox: {env_vars: {A: [x]}}\n", []string{"version.sandbox.env_vars.A: must be text"}},
 		{"sandbox with words", "  number: 1\n", "  number: 1\n  sandbox: {network_access: \"yes\"}\n", nil},
 		{"roots", "  number: 1\n", "  number: 1\n  filesystem: {writable_roots: [/workspace/out, /], readable_roots: /workspace}\n", []string{
-			"~version.filesystem.writable_roots[0]: does not narrow", "~version.filesystem.writable_roots[1]: in /workspace", "~version.filesystem.readable_roots: list"}},
+			"~version.filesystem.writable_roots[1]: in /workspace", "~version.filesystem.readable_roots: list"}},
+		{"roots that narrow", "  number: 1\n", "  number: 1\n  filesystem: {working_directory: src/app, writable_roots: [out, /workspace/out/b], readable_roots: [/workspace/src]}\n", nil},
+		{"roots that narrow nothing", "  number: 1\n", "  number: 1\n  filesystem: {readable_roots: [src]}\n", []string{"~version.filesystem.readable_roots: set writable_roots, too"}},
+		{"a working directory nobody may read", "  number: 1\n", "  number: 1\n  filesystem: {working_directory: /workspace/app, writable_roots: [out], readable_roots: [src]}\n", []string{
+			"~version.filesystem.working_directory: add it to readable_roots"}},
+		{"a working directory elsewhere", "  number: 1\n", "  number: 1\n  filesystem: {working_directory: /workspace/../etc}\n", []string{"~version.filesystem.working_directory: must be a directory in /workspace"}},
 		{"tools null", "pack:\n", "tools: null\npack:\n", nil},
 		{"tools custom null", "pack:\n", "tools: {custom: null}\npack:\n", nil},
 		{"tools with a number for a key", "pack:\n", "tools: {1: x, other: {2: y}}\npack:\n", []string{"tools: is a key that is not text"}},

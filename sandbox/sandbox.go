@@ -50,6 +50,9 @@ type Spec struct {
 	// Packages are the names of Debian packages that the box has besides those of
 	// its image. They are installed once, before a box is opened, and not in it.
 	Packages []string
+	// Roots are what Binder.Bind will be called with, where agents run programs:
+	// Describe looks whether that can be.
+	Roots Roots
 	// Lifetime is when the box ends itself even if nobody closes it.
 	Lifetime time.Duration
 }

@@ -27,6 +27,7 @@ const (
 // workplace is where a call does its work.
 type workplace struct {
 	box     sandbox.Session
+	roots   sandbox.Roots
 	tool    string
 	queries *query.Runner
 	network Network
@@ -75,7 +76,7 @@ func readFile(ctx context.Context, at workplace, raw json.RawMessage) (Result, e
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return Result{}, err
 	}
-	path, err := sandbox.Resolve(args.Path)
+	path, err := at.path(args.Path)
 	if err != nil {
 		return Result{}, err
 	}
@@ -105,7 +106,7 @@ func writeFile(ctx context.Context, at workplace, raw json.RawMessage) (Result, 
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return Result{}, err
 	}
-	path, err := sandbox.Resolve(args.Path)
+	path, err := at.path(args.Path)
 	if err != nil {
 		return Result{}, err
 	}
@@ -126,7 +127,7 @@ func listFiles(ctx context.Context, at workplace, raw json.RawMessage) (Result, 
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return Result{}, err
 	}
-	path, err := sandbox.Resolve(args.Prefix)
+	path, err := at.path(args.Prefix)
 	if err != nil {
 		return Result{}, err
 	}
@@ -166,7 +167,7 @@ func execute(ctx context.Context, at workplace, raw json.RawMessage) (Result, er
 		return Result{}, err
 	}
 	c := sandbox.Command{
-		Argv: args.Command, Dir: args.Dir, Env: maps.Clone(args.Environment), Timeout: execTimeout,
+		Argv: args.Command, Dir: at.dir(args.Dir), Env: maps.Clone(args.Environment), Timeout: execTimeout,
 		HeadBytes: maxExecStream, TailBytes: maxExecStream,
 	}
 	if args.Timeout > 0 {

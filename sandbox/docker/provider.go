@@ -111,15 +111,18 @@ func (p *Provider) try(ctx context.Context, spec sandbox.Spec, img image) error 
 	if has := p.engine.MemoryBytes; has > 0 && limits.MemoryBytes > has && limits.MemoryBytes > sandbox.DefaultLimits().MemoryBytes {
 		return fmt.Errorf("%w: each has %d MiB of memory, and the engine's machine %d", sandbox.ErrSpec, limits.MemoryBytes/mib, has/mib)
 	}
-	if limits.OpenFiles <= sandbox.DefaultLimits().OpenFiles {
+	if limits.OpenFiles <= sandbox.DefaultLimits().OpenFiles && !spec.Roots.Narrow() {
 		return nil
 	}
 	s, err := p.open(ctx, sandbox.Spec{Limits: spec.Limits, Packages: spec.Packages, Lifetime: time.Minute})
 	if err == nil {
-		s.end(ctx)
-		return nil
+		defer s.end(ctx)
+		_, err = s.Bind(ctx, spec.Roots)
 	}
-	if strings.Contains(err.Error(), "setting rlimit") {
+	if errors.Is(err, sandbox.ErrUnbound) {
+		return fmt.Errorf("%w: %w", sandbox.ErrSpec, err)
+	}
+	if err != nil && strings.Contains(err.Error(), "setting rlimit") {
 		return fmt.Errorf("%w: the engine permits fewer than %d open files: %w", sandbox.ErrSpec, limits.OpenFiles, err)
 	}
 	return err

@@ -65,6 +65,10 @@ type Output struct {
 // guest that does not report a program's death in time is ErrStuck: the
 // connection ends and the result says TimedOut.
 func (c *Client) Exec(ctx context.Context, cmd Command) (Result, error) {
+	return c.exec(ctx, cmd, false)
+}
+
+func (c *Client) exec(ctx context.Context, cmd Command, bound bool) (Result, error) {
 	if len(cmd.Argv) == 0 || cmd.Argv[0] == "" {
 		return Result{}, errors.New("a command needs a program")
 	}
@@ -74,6 +78,7 @@ func (c *Client) Exec(ctx context.Context, cmd Command) (Result, error) {
 	req := execRequest{
 		Dir: []byte(cmd.Dir), TimeoutMS: millis(cmd.Timeout), Stdin: len(cmd.Stdin),
 		Head: min(max(cmd.Head, 0), MaxKeep), Tail: min(max(cmd.Tail, 0), MaxKeep), HardCap: cmd.HardCap,
+		Bound: bound,
 	}
 	if req.HardCap <= 0 {
 		req.HardCap = DefaultHardCap
@@ -128,12 +133,16 @@ type File struct {
 // ReadFile reads at most limit bytes of a regular file, following links. Its
 // errors include ErrNotFound and ErrNotRegular.
 func (c *Client) ReadFile(ctx context.Context, name string, limit int64) (File, error) {
+	return c.readFile(ctx, name, limit, false)
+}
+
+func (c *Client) readFile(ctx context.Context, name string, limit int64, bound bool) (File, error) {
 	if err := checkPath(name); err != nil {
 		return File{}, err
 	}
 	limit = max(limit, 0)
 	data := &sink{max: limit}
-	d, err := c.roundTrip(ctx, request{kindRead, readRequest{[]byte(name), limit}, nil, map[kind]*sink{kindBulk: data}, c.stall()})
+	d, err := c.roundTrip(ctx, request{kindRead, readRequest{[]byte(name), limit, bound}, nil, map[kind]*sink{kindBulk: data}, c.stall()})
 	if err != nil {
 		return File{}, err
 	}
@@ -145,10 +154,14 @@ func (c *Client) ReadFile(ctx context.Context, name string, limit int64) (File, 
 // that name is replaced. Its errors include ErrNotRegular,
 // ErrNoParent and ErrNoSpace.
 func (c *Client) WriteFile(ctx context.Context, name string, data []byte, mode uint32) error {
+	return c.writeFile(ctx, name, data, mode, false)
+}
+
+func (c *Client) writeFile(ctx context.Context, name string, data []byte, mode uint32, bound bool) error {
 	if err := checkPath(name); err != nil {
 		return err
 	}
-	_, err := c.roundTrip(ctx, request{kindWrite, writeRequest{[]byte(name), int64(len(data)), mode}, data, nil, c.stall()})
+	_, err := c.roundTrip(ctx, request{kindWrite, writeRequest{[]byte(name), int64(len(data)), mode, bound}, data, nil, c.stall()})
 	return err
 }
 
@@ -161,12 +174,16 @@ type Listing struct {
 // List names what a directory holds, at most limit entries (MaxEntries at the
 // most). Its errors include ErrNotFound, also for what is no directory.
 func (c *Client) List(ctx context.Context, dir string, recursive bool, limit int) (Listing, error) {
+	return c.list(ctx, dir, recursive, limit, false)
+}
+
+func (c *Client) list(ctx context.Context, dir string, recursive bool, limit int, bound bool) (Listing, error) {
 	if err := checkPath(dir); err != nil {
 		return Listing{}, err
 	}
 	limit = min(max(limit, 0), MaxEntries)
 	data := &sink{max: maxListBytes + int64(limit+1)*entryHeader + 4096}
-	d, err := c.roundTrip(ctx, request{kindList, listRequest{[]byte(dir), recursive, limit}, nil, map[kind]*sink{kindBulk: data}, c.stall()})
+	d, err := c.roundTrip(ctx, request{kindList, listRequest{[]byte(dir), recursive, limit, bound}, nil, map[kind]*sink{kindBulk: data}, c.stall()})
 	if err != nil {
 		return Listing{}, err
 	}

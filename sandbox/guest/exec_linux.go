@@ -175,14 +175,9 @@ func (s *server) start(r *running, req execRequest) (*pipes, error) {
 		return nil, fmt.Errorf("%q: connect: %w", argv[0], err)
 	}
 	attr := &syscall.ProcAttr{Dir: dir, Env: env, Files: ps.child[:], Sys: &syscall.SysProcAttr{Setsid: true}}
-	r.p, err = s.reaper.start(path, argv, attr, func() {
-		r.began = ticks()
-		pids, _ := s.family.pids()
-		r.before = make(map[int]bool, len(pids))
-		for _, pid := range pids {
-			r.before[pid] = true
-		}
-	})
+	if e := s.on(req.Bound, func() { r.p, err = s.reaper.start(path, argv, attr, func() { s.lookAround(r) }) }); e != nil {
+		err = e
+	}
 	ps.closeChild()
 	if err != nil {
 		ps.closeOurs()
@@ -190,4 +185,14 @@ func (s *server) start(r *running, req execRequest) (*pipes, error) {
 	}
 	ps.pump(r)
 	return ps, nil
+}
+
+// lookAround notes what there was before a program.
+func (s *server) lookAround(r *running) {
+	r.began = ticks()
+	pids, _ := s.family.pids()
+	r.before = make(map[int]bool, len(pids))
+	for _, pid := range pids {
+		r.before[pid] = true
+	}
 }

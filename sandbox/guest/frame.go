@@ -34,6 +34,7 @@ const (
 	kindWrite
 	kindList
 	kindQuiesce
+	kindBind
 
 	kindFacts kind = iota + 0x80 - 8
 	kindPong

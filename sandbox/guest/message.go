@@ -50,23 +50,37 @@ type execRequest struct {
 	Tail      int      `json:"tail"`
 	HardCap   int64    `json:"hard_cap"`
 	Stdin     int      `json:"stdin,omitempty"` // bytes that follow as DATA
+	Bound     bool     `json:"bound,omitempty"` // here and below: see bindRequest
 }
 
 type readRequest struct {
 	Path  []byte `json:"path"`
 	Limit int64  `json:"limit"`
+	Bound bool   `json:"bound,omitempty"`
 }
 
 type writeRequest struct {
 	Path []byte `json:"path"`
 	Size int64  `json:"size"` // bytes that follow as DATA
 	Mode uint32 `json:"mode"` // for a file that does not exist yet
+
+	Bound bool `json:"bound,omitempty"`
 }
 
 type listRequest struct {
 	Path      []byte `json:"path"`
 	Recursive bool   `json:"recursive"`
 	Limit     int    `json:"limit"`
+	Bound     bool   `json:"bound,omitempty"`
+}
+
+// bindRequest says what bound calls may reach; see [Client.Bind].
+type bindRequest struct {
+	Dirs   [][]byte `json:"dirs,omitempty"` // to be made
+	Narrow bool     `json:"narrow,omitempty"`
+	Top    []byte   `json:"top,omitempty"`
+	Read   [][]byte `json:"read,omitempty"`
+	Write  [][]byte `json:"write,omitempty"`
 }
 
 // done ends every call. Only the fields of its kind of call are set.
@@ -105,6 +119,8 @@ const (
 	wireNoParent   = "no_parent"
 	wireNoSpace    = "no_space"
 	wireFileSize   = "file_size"
+	wireDenied     = "denied"
+	wireUnbound    = "unbound"
 	wireOther      = "other"
 )
 
@@ -114,6 +130,10 @@ var (
 	ErrNotRegular = errors.New("not a regular file")
 	ErrNoSpace    = errors.New("no space left in the sandbox")
 	ErrFileSize   = errors.New("the file is larger than a process may make one")
+	// ErrDenied: the file's mode, or the box's bounds, forbid it.
+	ErrDenied = errors.New("permission denied")
+	// ErrUnbound: programs cannot be kept to directories here.
+	ErrUnbound = errors.New("programs cannot be kept to directories")
 	// ErrNoParent: the path leads through something that is no directory.
 	ErrNoParent = errors.New("a parent is not a directory")
 )
@@ -131,6 +151,10 @@ func (e *wireError) err() error {
 		return ErrNoSpace
 	case wireFileSize:
 		return ErrFileSize
+	case wireDenied:
+		return ErrDenied
+	case wireUnbound:
+		return fmt.Errorf("%w: %s", ErrUnbound, printable(clip(e.Text, maxErrorText)))
 	case wireNoParent:
 		return ErrNoParent
 	}
