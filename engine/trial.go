@@ -160,7 +160,7 @@ func (a *attempt) bind(ctx context.Context) ending {
 	}
 	box, can := a.box.(sandbox.Binder)
 	if !can && a.run.mode.programs() {
-		return a.lost(ctx, phaseOpen, &sandbox.BoxError{Kind: sandbox.Engine, Err: sandbox.ErrUnbound})
+		return ending{fault: faultFatal, stop: stopSandbox, code: "sandbox_engine", phase: phaseOpen, err: sandbox.ErrUnbound}
 	}
 	if can {
 		bound, err := box.Bind(ctx, roots)

@@ -37,7 +37,13 @@ func (r Roots) Readable(abs string) error {
 	if !r.Narrow() || below(abs, r.Write) || below(abs, r.Read) {
 		return nil
 	}
-	return &rootsError{abs, "read", slices.Concat(r.Read, r.Write)}
+	all := slices.Clone(r.Read)
+	for _, root := range r.Write {
+		if !below(root, r.Read) {
+			all = append(all, root)
+		}
+	}
+	return &rootsError{abs, "read", all}
 }
 
 // Writable is for paths that are to be written; see Readable.
@@ -45,7 +51,7 @@ func (r Roots) Writable(abs string) error {
 	if !r.Narrow() || below(abs, r.Write) {
 		return nil
 	}
-	return &rootsError{abs, "write", r.Write}
+	return &rootsError{abs, "written", r.Write}
 }
 
 func below(abs string, roots []string) bool {
@@ -56,7 +62,7 @@ func below(abs string, roots []string) bool {
 
 // rootsError refuses a path for the roots that there are.
 type rootsError struct {
-	path, what string
+	path, what string // what: "read" or "written"
 	roots      []string
 }
 
@@ -65,8 +71,7 @@ func (e *rootsError) Error() string {
 	if len(path) > shownPathBytes {
 		path = path[:shownPathBytes] + "..."
 	}
-	return fmt.Sprintf("%q is outside the directories that may be %s: %s", path,
-		map[string]string{"read": "read", "write": "written"}[e.what], strings.Join(e.roots, ", "))
+	return fmt.Sprintf("%q is outside the directories that may be %s: %s", path, e.what, strings.Join(e.roots, ", "))
 }
 
 func (e *rootsError) Unwrap() error { return ErrRoots }
