@@ -12,18 +12,18 @@ func TestRoots(t *testing.T) {
 	t.Parallel()
 	narrow := sandbox.Roots{Read: []string{"/workspace/src"}, Write: []string{"/workspace/out", "/workspace/src/gen"}}
 	for path, want := range map[string]string{
-		"/workspace":            "",
-		"/workspace/out":        "rw",
-		"/workspace/out/a/b":    "rw",
-		"/workspace/outer":      "",
-		"/workspace/src":        "r",
-		"/workspace/src/a":      "r",
-		"/workspace/src/gen":    "rw",
-		"/workspace/src/gen/a":  "rw",
-		"/workspace/src/genes":  "r",
-		"/workspace/src.bak":    "",
-		"/workspace/other/out":  "",
-		"/workspace/Out":        "",
+		"/workspace":           "",
+		"/workspace/out":       "rw",
+		"/workspace/out/a/b":   "rw",
+		"/workspace/outer":     "",
+		"/workspace/src":       "r",
+		"/workspace/src/a":     "r",
+		"/workspace/src/gen":   "rw",
+		"/workspace/src/gen/a": "rw",
+		"/workspace/src/genes": "r",
+		"/workspace/src.bak":   "",
+		"/workspace/other/out": "",
+		"/workspace/Out":       "",
 	} {
 		got := ""
 		if err := narrow.Readable(path); err == nil {

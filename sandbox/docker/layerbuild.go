@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,7 +32,6 @@ const (
 	buildMemory = 2 << 30
 	buildPIDs   = 1024
 	buildOutput = 32 << 10 // head and tail of each stream
-	maxVersions = 48 << 10 // what is kept of the installed versions
 	policyFile  = "/usr/sbin/policy-rc.d"
 )
 
@@ -93,23 +91,32 @@ func (p *Provider) openWorkshop(ctx context.Context, l layer) (*workshop, error)
 	if err != nil {
 		return nil, &sandbox.BoxError{Kind: sandbox.Engine, Err: err}
 	}
-	w, err := p.startWorkshop(ctx, l, g)
+	network := "default"
+	w, err := p.startWorkshop(ctx, l, g, network)
+	if err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "network") {
+		// An image may have packages of its own to install. For others apt-get
+		// says what it cannot reach.
+		p.o.progress("the engine gives containers no network, so it is tried without: " + firstLine(err.Error()))
+		network = "none"
+		w, err = p.startWorkshop(ctx, l, g, network)
+	}
 	if errors.Is(err, errNoGuest) {
 		if err := p.deliver(ctx, l.base, g); err != nil {
 			return nil, p.engineError(ctx, err)
 		}
-		w, err = p.startWorkshop(ctx, l, g)
+		w, err = p.startWorkshop(ctx, l, g, network)
 	}
 	return w, err
 }
 
-func (p *Provider) startWorkshop(ctx context.Context, l layer, g guestFile) (_ *workshop, err error) {
+func (p *Provider) startWorkshop(ctx context.Context, l layer, g guestFile, network string) (_ *workshop, err error) {
 	done, err := p.turn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	config, host := p.workshopConfig(l, g)
+	host.NetworkMode = container.NetworkMode(network)
 	within, stop := context.WithTimeout(ctx, createTime)
 	defer stop()
 	name := fmt.Sprintf("agentclash-layer-%s-%d", strings.ToLower(p.tag), p.seq.Add(1))
@@ -324,68 +331,4 @@ func plainVersion(s string) string {
 		}
 		return '_'
 	}, s)
-}
-
-// commit makes the image. What the container was started with is replaced by
-// what the base image says, and its labels by the layer's own: a container that
-// somebody makes of it must not look like one of ours.
-func (p *Provider) commit(ctx context.Context, w *workshop, installed map[string]string) error {
-	ctx, stop := context.WithTimeout(ctx, commitTime)
-	defer stop()
-	base, err := p.cli.ImageInspect(ctx, w.layer.base.id)
-	if err != nil {
-		return fmt.Errorf("look at the image %q again: %w", w.layer.base.ref, err)
-	}
-	changes := []string{"ENTRYPOINT []", "CMD []"}
-	if c := base.Config; c != nil {
-		changes = []string{"ENTRYPOINT " + jsonWords(c.Entrypoint), "CMD " + jsonWords(c.Cmd)}
-		if c.User != "" {
-			changes = append(changes, "USER "+quoted(c.User))
-		}
-		if c.WorkingDir != "" {
-			changes = append(changes, "WORKDIR "+quoted(c.WorkingDir))
-		}
-	}
-	labels := map[string]string{
-		labelImage: imageLayer, labelLayer: w.layer.key, labelBase: tame(w.layer.base.ref), labelPackages: versionList(installed),
-		labelOwner: "", labelHost: "", labelExpires: "",
-	}
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		changes = append(changes, "LABEL "+key+"="+quoted(labels[key]))
-	}
-	_, err = p.cli.ContainerCommit(ctx, w.id, container.CommitOptions{
-		Reference: w.layer.tag, Comment: "packages for agentclash sandboxes", Changes: changes,
-	})
-	if err != nil {
-		return fmt.Errorf("keep the image with the packages: %w", err)
-	}
-	return nil
-}
-
-func versionList(installed map[string]string) string {
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(installed)) {
-		if b.Len() > maxVersions {
-			b.WriteString(" ...")
-			break
-		}
-		if b.Len() > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(name + "=" + installed[name])
-	}
-	return b.String()
-}
-
-func jsonWords(words []string) string {
-	b, err := json.Marshal(slices.Concat([]string{}, words))
-	if err != nil {
-		return "[]" // strings always encode
-	}
-	return string(b)
-}
-
-// quoted is a value in the engine's language for images.
-func quoted(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "\n", " ").Replace(s) + `"`
 }

@@ -36,7 +36,7 @@ const (
 	kindQuiesce
 	kindBind
 
-	kindFacts kind = iota + 0x80 - 8
+	kindFacts kind = iota + 0x80 - 9
 	kindPong
 	kindStdout
 	kindStderr
