@@ -34,7 +34,7 @@ func (a *app) boxes(ctx context.Context, kind, image string, needs engine.Needs)
 		p, err = a.openDocker(ctx, image)
 	case sandboxScratch:
 		if needs.Process {
-			return nil, sandbox.Description{}, usage("this pack runs programs, and the scratch sandbox runs none").hint("use --sandbox docker")
+			return nil, sandbox.Description{}, usage("this pack runs programs or installs packages, and the scratch sandbox does neither").hint("use --sandbox docker")
 		}
 		p, err = a.openScratch()
 	default:
@@ -43,7 +43,7 @@ func (a *app) boxes(ctx context.Context, kind, image string, needs engine.Needs)
 	if err != nil {
 		return nil, sandbox.Description{}, boxFailure(err)
 	}
-	d, err := p.Describe(ctx)
+	d, err := p.Describe(ctx, needs.Spec)
 	if err != nil {
 		return nil, sandbox.Description{}, errors.Join(boxFailure(err), p.Close(context.WithoutCancel(ctx)))
 	}
@@ -62,7 +62,7 @@ func (a *app) autoBoxes(ctx context.Context, image string, needs engine.Needs) (
 	}
 	if needs.Process {
 		return nil, (&failure{status: statusUnavailable, code: "docker_unavailable",
-			err: fmt.Errorf("this pack runs programs in a sandbox and no Docker engine answers: %w", err)}).
+			err: fmt.Errorf("this pack runs programs or installs packages in a sandbox and no Docker engine answers: %w", err)}).
 			hint("start Docker (or set DOCKER_HOST), then: agentclash doctor")
 	}
 	a.say("note: no Docker engine answers; the pack needs no programs, so each trial gets a scratch directory")
@@ -74,6 +74,9 @@ func boxFailure(err error) error {
 	var known *failure
 	if errors.As(err, &known) {
 		return err
+	}
+	if errors.Is(err, sandbox.ErrSpec) {
+		return usage("%w", err).hint("change version.sandbox or version.filesystem of the pack: docs/packs.md, The sandbox")
 	}
 	var box *sandbox.BoxError
 	if errors.As(err, &box) && box.Kind == sandbox.Image {

@@ -183,9 +183,13 @@ func packSandbox(p *pack.Pack, engineAnswers bool) view.Check {
 	case !needs.Box:
 		return view.Check{Name: "pack_sandbox", Status: checkOK, Detail: "the pack needs no sandbox"}
 	case engineAnswers:
-		return view.Check{Name: "pack_sandbox", Status: checkOK, Detail: "its trials run in containers"}
+		detail := "its trials run in containers"
+		if n := len(needs.Spec.Packages); n > 0 {
+			detail += fmt.Sprintf("; the first run installs %d package(s) into its image, which needs a network that one time: %s", n, strings.Join(needs.Spec.Packages, ", "))
+		}
+		return view.Check{Name: "pack_sandbox", Status: checkOK, Detail: detail}
 	case !needs.Process:
 		return view.Check{Name: "pack_sandbox", Status: checkOK, Detail: "no programs are run, so a scratch directory is enough"}
 	}
-	return view.Check{Name: "pack_sandbox", Status: checkFail, Detail: "the pack runs programs and no Docker engine answers", NextStep: "start Docker"}
+	return view.Check{Name: "pack_sandbox", Status: checkFail, Detail: "the pack runs programs or installs packages and no Docker engine answers", NextStep: "start Docker"}
 }

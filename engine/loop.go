@@ -252,7 +252,7 @@ func (a *attempt) callTool(ctx context.Context, call provider.ToolCall, among bo
 	}
 	a.log.emit(event.ToolStarted, event.Tool{ToolCallID: call.ID, ToolName: name, ToolCategory: a.run.mode.tools.Category(name), Arguments: arguments(call)})
 	began := a.log.clock.Now()
-	result, err := a.tools.Call(ctx, a.box, call)
+	result, err := a.tools.Call(ctx, a.bench, call)
 	if err != nil {
 		return tool.Result{}, a.lost(ctx, phaseAgent, err), true
 	}
@@ -280,7 +280,7 @@ func (a *attempt) toolEvent(call provider.ToolCall, r tool.Result, took time.Dur
 		ToolCallID: call.ID, ToolName: strings.TrimSpace(call.Name), ToolCategory: r.Category,
 		Arguments:     arguments(call),
 		Result:        &event.ToolResult{ToolCallID: call.ID, Content: r.Content, IsError: r.IsError},
-		FailureOrigin: r.Origin, DurationMS: took.Milliseconds(),
+		FailureOrigin: r.Origin, Limit: r.Limit, DurationMS: took.Milliseconds(),
 	}
 	if len(r.Chain) > 1 {
 		t.ResolutionChain, t.ResolvedToolName, t.ResolvedToolCategory = r.Chain, r.ResolvedName, r.ResolvedCategory

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/agentclash/agentclash/engine/event"
@@ -8,6 +9,7 @@ import (
 	"github.com/agentclash/agentclash/engine/tool"
 	"github.com/agentclash/agentclash/engine/tool/query"
 	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/scoring"
 )
 
@@ -47,7 +49,9 @@ func (m mode) definitions() []provider.Tool {
 // Needs says what a pack asks of the place its agents work in.
 type Needs struct {
 	Box     bool // a workspace
-	Process bool // programs run in it: a shell for agents, or graders that run code
+	Process bool // programs run in it: a shell for agents, graders that run code, packages
+	// Spec is what each box must be, as far as the pack decides it.
+	Spec sandbox.Spec
 }
 
 // NeedsOf reads a pack's needs.
@@ -56,9 +60,44 @@ func NeedsOf(p *pack.Pack) Needs {
 	if err != nil || m.tools == nil {
 		return Needs{}
 	}
-	n := Needs{Box: true, Process: m.tools.Reaches("exec", "run_tests", "build")}
+	programs := m.programs()
+	n := Needs{Box: true, Process: programs, Spec: boxSpec(p, programs)}
+	n.Process = n.Process || len(n.Spec.Packages) > 0
 	for _, v := range p.Version.EvaluationSpec.Validators {
 		n.Process = n.Process || v.Type == scoring.CodeExecution
 	}
 	return n
+}
+
+// programs says whether agents can run any.
+func (m mode) programs() bool {
+	return m.tools != nil && m.tools.Reaches("exec", "run_tests", "build")
+}
+
+// rootsOf are the directories that a pack keeps its agents to.
+func rootsOf(p *pack.Pack) sandbox.Roots {
+	var r sandbox.Roots
+	r.Dir, r.Read, r.Write = p.Roots()
+	return r
+}
+
+// boxSpec is what a pack says of the boxes of its trials, in which agents run
+// programs or do not.
+func boxSpec(p *pack.Pack, programs bool) sandbox.Spec {
+	s := sandbox.Spec{Limits: sandbox.DefaultLimits()}
+	l := p.BoxLimits()
+	s.Limits.MemoryBytes = cmp.Or(l.MemoryBytes, s.Limits.MemoryBytes)
+	s.Limits.WorkspaceBytes = cmp.Or(l.WorkspaceBytes, min(s.Limits.WorkspaceBytes, s.Limits.MemoryBytes/100*sandbox.WorkspaceShare))
+	s.Limits.NanoCPUs = cmp.Or(l.NanoCPUs, s.Limits.NanoCPUs)
+	s.Limits.PIDs = cmp.Or(l.PIDs, s.Limits.PIDs)
+	s.Limits.OpenFiles = cmp.Or(l.OpenFiles, s.Limits.OpenFiles)
+	s.Limits.OutputBytes = cmp.Or(l.OutputBytes, s.Limits.OutputBytes)
+	s.Limits.FileBytes = l.FileBytes
+	if box := p.Version.Sandbox; box != nil {
+		s.Env, s.Packages = box.EnvVars, box.AdditionalPackages
+	}
+	if programs {
+		s.Roots = rootsOf(p)
+	}
+	return s
 }

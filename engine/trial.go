@@ -32,6 +32,7 @@ type attempt struct {
 	client     provider.Client
 	log        *eventLog
 	box        sandbox.Session // nil when the mode needs none
+	bench      sandbox.Session // the box as the agent has it
 	tools      *tool.Set       // likewise
 	dialer     *egress.Dialer  // nil when the pack permits no network
 	decided    decisions       // about the network, and not stated yet
@@ -141,11 +142,42 @@ func (a *attempt) prepare(ctx context.Context) ending {
 	if err := a.canGrade(ctx); err != nil {
 		return a.lost(ctx, phaseOpen, err)
 	}
+	if end := a.bind(ctx); end.fault != faultNone {
+		return end
+	}
 	for _, f := range a.run.plan.pack.WorkspaceFiles(a.kase) {
 		if err := box.WriteFile(ctx, f.Path, f.Data); err != nil {
 			return a.staging(ctx, f.Path, err)
 		}
 	}
+	return ending{}
+}
+
+// bind makes the box the agent's: it makes the directories that the pack names,
+// and keeps the agent to them. A box that runs no programs has no links either,
+// so that paths are all there is to look at.
+func (a *attempt) bind(ctx context.Context) ending {
+	roots := rootsOf(a.run.plan.pack)
+	a.bench, a.tools = a.box, a.tools.In(roots)
+	if !roots.Narrow() && roots.Dir == "" {
+		return ending{}
+	}
+	box, can := a.box.(sandbox.Binder)
+	if !can && a.run.mode.programs() {
+		return ending{fault: faultFatal, stop: stopSandbox, code: "sandbox_engine", phase: phaseOpen, err: sandbox.ErrUnbound}
+	}
+	if can {
+		bound, err := box.Bind(ctx, roots)
+		if err != nil {
+			return a.lost(ctx, phaseOpen, fmt.Errorf("make the pack's directories: %w", err))
+		}
+		a.bench = bound
+	}
+	home := "/tmp" // the box's own is in the workspace
+	if pack := a.run.plan.pack.Version.Sandbox; pack != nil && pack.EnvVars["HOME"] != "" {
+		home = ""
+	}
+	a.bench = tool.Within(a.bench, roots, home)
 	return ending{}
 }
 
@@ -158,18 +190,10 @@ func (a *attempt) staging(ctx context.Context, path string, err error) ending {
 }
 
 func (a *attempt) spec() sandbox.Spec {
-	s := sandbox.Spec{
-		Labels: sandbox.Labels{RunID: a.run.plan.RunID, TrialID: a.trial.ID, Agent: a.agent.Label, Case: a.trial.CaseKey},
-		Limits: sandbox.DefaultLimits(),
-		// graders come after the agent's own time
-		Lifetime: a.limits.trial + a.run.graderTime + 5*time.Minute,
-	}
-	if most := a.run.plan.pack.MaxWorkspaceBytes(); most > 0 {
-		s.Limits.WorkspaceBytes = most
-	}
-	if box := a.run.plan.pack.Version.Sandbox; box != nil {
-		s.Env = box.EnvVars
-	}
+	s := boxSpec(a.run.plan.pack, a.run.mode.programs())
+	s.Labels = sandbox.Labels{RunID: a.run.plan.RunID, TrialID: a.trial.ID, Agent: a.agent.Label, Case: a.trial.CaseKey}
+	// graders come after the agent's own time
+	s.Lifetime = a.limits.trial + a.run.graderTime + 5*time.Minute
 	if a.run.network.programs {
 		s.Network = func(ctx context.Context, conn net.Conn) { a.dialer.Serve(ctx, conn) } // there is none before prepare
 	}

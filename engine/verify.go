@@ -108,7 +108,7 @@ func (a *attempt) grade(ctx context.Context, g scoring.Grader) error {
 		return err
 	}
 	run.Stdout, run.Stderr = validText(res.Stdout.Text), validText(res.Stderr.Text)
-	run.TimedOut = res.TimedOut
+	run.TimedOut, run.Limit = res.TimedOut, res.Limit
 	if res.StartError != "" {
 		run.ExecutionError = res.StartError
 	} else if !res.TimedOut {

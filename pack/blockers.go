@@ -9,6 +9,9 @@ import (
 	"github.com/agentclash/agentclash/pack/template"
 )
 
+// maxPackages is how many packages are installed for a pack.
+const maxPackages = 200
+
 // Blocker is something in a valid pack that keeps this version from running it:
 // a part of the format that is not built yet, or a mistake that the format does
 // not forbid. Field is as in [Problem].
@@ -24,6 +27,7 @@ func (p *Pack) Blockers() []Blocker {
 	b.box()
 	b.toolPolicy()
 	b.filesystem()
+	b.room()
 	b.prompts()
 	b.workspaceFiles()
 	for _, f := range p.Version.EvaluationSpec.Unsupported() {
@@ -102,8 +106,13 @@ func (b *blockers) box() {
 	if box == nil {
 		return
 	}
-	if len(box.AdditionalPackages) > 0 {
-		b.add(field+".additional_packages", "this version does not install packages yet; name an image that has them in sandbox_template_id")
+	for i, name := range box.AdditionalPackages {
+		if strings.HasSuffix(name, "-") { // the format lets it be
+			b.add(indexed(field+".additional_packages", i), "ends in a minus, by which apt-get removes a package")
+		}
+	}
+	if n := len(box.AdditionalPackages); n > maxPackages {
+		b.add(field+".additional_packages", "are %d: at most %d are installed; name an image that has them in sandbox_template_id", n, maxPackages)
 	}
 	for _, name := range sortedKeys(box.EnvVars) {
 		if strings.ContainsRune(box.EnvVars[name], 0) {
@@ -122,8 +131,7 @@ func (b *blockers) toolPolicy() {
 	}
 }
 
-// filesystem accepts what this version does anyway: a limit that is silently
-// not kept is worse than none.
+// filesystem refuses what would not be kept to.
 func (b *blockers) filesystem() {
 	const field = "version.filesystem"
 	known := []string{"working_directory", "readable_roots", "writable_roots", "max_workspace_bytes"}
@@ -131,9 +139,7 @@ func (b *blockers) filesystem() {
 		value, at := b.Version.Filesystem[key], join(field, key)
 		switch key {
 		case "working_directory":
-			if dir, ok := value.(string); !ok || path.Clean(dir) != workspace {
-				b.add(at, "must be %s in this version", workspace)
-			}
+			b.workingDirectory(at, value)
 		case "readable_roots", "writable_roots":
 			b.roots(at, value)
 		case "max_workspace_bytes":
@@ -146,6 +152,20 @@ func (b *blockers) filesystem() {
 	}
 }
 
+func (b *blockers) workingDirectory(field string, value any) {
+	dir, _ := value.(string)
+	full, inside := inWorkspace(dir)
+	_, read, write := b.Roots()
+	switch {
+	case !inside:
+		b.add(field, "must be a directory in %s", workspace)
+	case len(write) > 0 && !below(full, read) && !below(full, write):
+		b.add(field, "is in none of the directories that agents may read: add it to readable_roots")
+	}
+}
+
+// roots sees that the roots are directories that can be, and narrow something:
+// a limit that is silently not kept is worse than none.
 func (b *blockers) roots(field string, value any) {
 	list, ok := value.([]any)
 	if !ok {
@@ -157,6 +177,10 @@ func (b *blockers) roots(field string, value any) {
 		if _, inside := inWorkspace(dir); !inside {
 			b.add(indexed(field, i), "must be a directory in %s", workspace)
 		}
+	}
+	_, read, write := b.Roots()
+	if strings.HasSuffix(field, ".readable_roots") && len(write) == 0 && len(read) > 0 && read[0] != workspace {
+		b.add(field, "has no effect while agents may write to all of %s, and so read it: set writable_roots, too", workspace)
 	}
 }
 
@@ -204,6 +228,12 @@ func (b *blockers) collisions(field string, c Case) {
 		files[f.Path] = true
 	}
 	dirs := map[string]bool{}
+	root, read, write := b.Roots()
+	for _, dir := range slices.Concat([]string{root}, read, write) {
+		for ; len(dir) > len(workspace); dir = path.Dir(dir) {
+			dirs[dir] = true
+		}
+	}
 	for _, p := range sortedKeys(files) {
 		for dir := path.Dir(p); len(dir) > len(workspace) && !dirs[dir]; dir = path.Dir(dir) {
 			dirs[dir] = true

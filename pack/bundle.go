@@ -69,6 +69,15 @@ type Sandbox struct {
 	EnvVars            map[string]string `json:"env_vars,omitempty"`
 	AdditionalPackages []string          `json:"additional_packages,omitempty"`
 	SandboxTemplateID  string            `json:"sandbox_template_id,omitempty"`
+
+	// The limits of the box; see [Pack.BoxLimits]. The format this one continues
+	// does not have them.
+	Memory      string   `json:"memory,omitempty"`
+	CPUs        *float64 `json:"cpus,omitempty"`
+	PIDs        *int64   `json:"pids,omitempty"`
+	OpenFiles   *int64   `json:"open_files,omitempty"`
+	OutputBytes string   `json:"output_bytes,omitempty"`
+	FileBytes   string   `json:"file_bytes,omitempty"`
 }
 
 // Challenge is one task.
@@ -169,11 +178,4 @@ func (c Challenge) Prompt() string {
 		return text
 	}
 	return c.Instructions
-}
-
-// MaxWorkspaceBytes is filesystem.max_workspace_bytes; 0 is no limit of the
-// pack's own.
-func (p *Pack) MaxWorkspaceBytes() int64 {
-	n, _ := p.Version.Filesystem["max_workspace_bytes"].(int64)
-	return n
 }

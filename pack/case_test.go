@@ -318,10 +318,10 @@ func TestPrompt(t *testing.T) {
 func TestModeAndWorkspaceBytes(t *testing.T) {
 	t.Parallel()
 	p := parsed(t, strings.Replace(edgeBase, "  execution_mode: native\n", "  filesystem: {max_workspace_bytes: 4096}\n", 1))
-	if p.Mode() != pack.Native || p.MaxWorkspaceBytes() != 4096 {
-		t.Errorf("got %q, %d", p.Mode(), p.MaxWorkspaceBytes())
+	if p.Mode() != pack.Native || p.BoxLimits() != (pack.BoxLimits{WorkspaceBytes: 4096}) {
+		t.Errorf("got %q, %d", p.Mode(), p.BoxLimits())
 	}
-	if got := parsed(t, edgeBase).MaxWorkspaceBytes(); got != 0 {
+	if got := parsed(t, edgeBase).BoxLimits(); got != (pack.BoxLimits{}) {
 		t.Errorf("without a limit: got %d", got)
 	}
 }

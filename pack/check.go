@@ -30,7 +30,6 @@ func checks() []check {
 		{"tools", "tools hold together", checkTools},
 		{"tool-policy", "the tool policy names kinds", checkToolPolicy},
 		{"sandbox", "the sandbox can be described", checkSandbox},
-		{"filesystem", "directories are kept to", checkRoots},
 		{"deployment-defaults", "deployment defaults have a default", checkDeploymentDefaults},
 		{"evaluation-spec", "the evaluation spec holds together", checkSpec},
 		{"references", "what is compared is in the cases", checkReferences},

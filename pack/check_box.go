@@ -78,6 +78,7 @@ func checkSandbox(c *checker) {
 			c.fail(indexed(field+".network_allowlist", i), "must be an address range such as 10.0.0.0/8")
 		}
 	}
+	checkLimits(c, field, box)
 	for _, name := range sortedKeys(box.EnvVars) {
 		checkEnvVar(c, name, box.EnvVars[name])
 	}
@@ -102,18 +103,5 @@ func checkEnvVar(c *checker, name, value string) {
 		c.fail(at, "must be literal: secrets never enter a sandbox; pass them in the headers of an http_request tool")
 	case strings.Contains(value, "${"):
 		c.fail(at, "must be literal: ${...} is not filled in here")
-	}
-}
-
-// checkRoots warns of directories that an agent is not kept to.
-func checkRoots(c *checker) {
-	for _, key := range []string{"readable_roots", "writable_roots"} {
-		list, _ := c.Version.Filesystem[key].([]any)
-		for i, item := range list {
-			dir, _ := item.(string)
-			if full, inside := inWorkspace(dir); inside && full != workspace {
-				c.warn(indexed("version.filesystem."+key, i), "does not narrow anything: this version gives an agent all of %s", workspace)
-			}
-		}
 	}
 }

@@ -165,16 +165,30 @@ func TestEdges(t *testing.T) {
 			"~version.sandbox.network_allowlist: has no effect",
 			"version.sandbox.network_allowlist[2]: ", "version.sandbox.network_allowlist[3]: ", "version.sandbox.network_allowlist[4]: ",
 			"version.sandbox.network_allowlist[5]: ", "version.sandbox.network_allowlist[6]: "}},
-		{"packages", "  number: 1\n", "  number: 1\n  sandbox: {additional_packages: [lib+, g++, 9base, libssl1.1, a, x_y, curl=7.0, \"ab\\n\"]}\n", []string{
-			"~version.sandbox.additional_packages: does not install packages yet",
+		{"packages", "  number: 1\n", "  number: 1\n  sandbox: {additional_packages: [lib+, g++, 9base, libssl1.1, a, x_y, curl=7.0, \"ab\\n\", bash-]}\n", []string{
 			"version.sandbox.additional_packages[4]: ", "version.sandbox.additional_packages[5]: ", "version.sandbox.additional_packages[6]: ",
-			"version.sandbox.additional_packages[7]: "}},
+			"version.sandbox.additional_packages[7]: ", "~version.sandbox.additional_packages[8]: ends in a minus"}},
+		{"limits", "  number: 1\n", "  number: 1\n  sandbox: {memory: 64MiB, cpus: 0.5, pids: 48, open_files: 64, output_bytes: 1024, file_bytes: ' 4 KiB '}\n", nil},
+		{"limits that cannot be", "  number: 1\n", "  number: 1\n  sandbox: {memory: 64MB, cpus: 0, pids: 47, open_files: 2000000, output_bytes: -1, file_bytes: 4095}\n", []string{
+			"version.sandbox.memory: must be a size", "version.sandbox.cpus: must be 0.01 to 1024", "version.sandbox.pids: must be 48 to 4194304",
+			"version.sandbox.open_files: must be 64 to", "version.sandbox.output_bytes: must be a size", "version.sandbox.file_bytes: must be at least 4KiB"}},
+		{"limits beyond all", "  number: 1\n", "  number: 1\n  sandbox: {memory: 99999999999999999999, cpus: .nan, output_bytes: 9007199254740993GiB, file_bytes: +1MiB}\n", []string{
+			"version.sandbox.memory: must be a size", "version.sandbox.cpus: must be a number", "version.sandbox.output_bytes: must be a size", "version.sandbox.file_bytes: must be a size"}},
+		{"little memory", "  number: 1\n", "  number: 1\n  sandbox: {memory: 63MiB}\n", []string{"version.sandbox.memory: must be at least 64MiB"}},
+		{"a workspace without its memory", "  number: 1\n", "  number: 1\n  sandbox: {memory: 1GiB}\n  filesystem: {max_workspace_bytes: 1073741824}\n", []string{
+			"~version.filesystem.max_workspace_bytes: raise version.sandbox.memory to 2561MiB, or lower this to 429496720"}},
+		{"a workspace that brings its memory", "  number: 1\n", "  number: 1\n  filesystem: {max_workspace_bytes: 1073741824}\n", nil},
 		{"variables", "  number: 1\n", "  number: 1\n  sandbox: {env_vars: {_: x, 1B: x, é: x, T: '${secrets.X}', N: , B: true}}\n", []string{
 			"version.sandbox.env_vars[1B]: not the name", "version.sandbox.env_vars[é]: not the name", "version.sandbox.env_vars[T]: http_request"}},
 		{"variable with a list", "  number: 1\n", "  number: 1\n  sandbox: {env_vars: {A: [x]}}\n", []string{"version.sandbox.env_vars.A: must be text"}},
 		{"sandbox with words", "  number: 1\n", "  number: 1\n  sandbox: {network_access: \"yes\"}\n", nil},
 		{"roots", "  number: 1\n", "  number: 1\n  filesystem: {writable_roots: [/workspace/out, /], readable_roots: /workspace}\n", []string{
-			"~version.filesystem.writable_roots[0]: does not narrow", "~version.filesystem.writable_roots[1]: in /workspace", "~version.filesystem.readable_roots: list"}},
+			"~version.filesystem.writable_roots[1]: in /workspace", "~version.filesystem.readable_roots: list"}},
+		{"roots that narrow", "  number: 1\n", "  number: 1\n  filesystem: {working_directory: src/app, writable_roots: [out, /workspace/out/b], readable_roots: [/workspace/src]}\n", nil},
+		{"roots that narrow nothing", "  number: 1\n", "  number: 1\n  filesystem: {readable_roots: [src]}\n", []string{"~version.filesystem.readable_roots: set writable_roots, too"}},
+		{"a working directory nobody may read", "  number: 1\n", "  number: 1\n  filesystem: {working_directory: /workspace/app, writable_roots: [out], readable_roots: [src]}\n", []string{
+			"~version.filesystem.working_directory: add it to readable_roots"}},
+		{"a working directory elsewhere", "  number: 1\n", "  number: 1\n  filesystem: {working_directory: /workspace/../etc}\n", []string{"~version.filesystem.working_directory: must be a directory in /workspace"}},
 		{"tools null", "pack:\n", "tools: null\npack:\n", nil},
 		{"tools custom null", "pack:\n", "tools: {custom: null}\npack:\n", nil},
 		{"tools with a number for a key", "pack:\n", "tools: {1: x, other: {2: y}}\npack:\n", []string{"tools: is a key that is not text"}},

@@ -14,7 +14,17 @@ var (
 	ErrNoSpace     = errors.New("no space left in the sandbox")
 	ErrClosed      = errors.New("the sandbox is closed")
 	ErrUnavailable = errors.New("no sandbox engine answers")
+	ErrSpec        = errors.New("no sandbox can be as asked")
 )
+
+// ErrFileSize is ErrNoSpace for a file larger than Limits.FileBytes.
+var ErrFileSize error = fileSizeError{}
+
+type fileSizeError struct{}
+
+func (fileSizeError) Error() string { return "the file is larger than the sandbox permits one to be" }
+
+func (fileSizeError) Is(target error) bool { return target == ErrNoSpace }
 
 // Kind is whose failure a BoxError is.
 type Kind string
@@ -32,7 +42,7 @@ const (
 // BoxError ends a box: nothing more can be done in it.
 type BoxError struct {
 	Kind Kind
-	// Limit names the limit when Kind is Limit: "memory", "pids", "disk".
+	// Limit names the limit when Kind is Limit: LimitMemory or LimitPIDs.
 	Limit string
 	// Detail is the evidence: exit state, OOM flag, last bytes.
 	Detail string

@@ -15,10 +15,13 @@ const Workspace = "/workspace"
 type Provider interface {
 	// Open returns a fresh box that nothing else has used. The box lives
 	// until Close, or until this process dies. A provider whose boxes run no
-	// programs refuses a Network with ErrNoProcess.
+	// programs refuses a Network and Packages with ErrNoProcess.
 	Open(ctx context.Context, spec Spec) (Session, error)
-	// Describe says what boxes this provider opens, for the run's record.
-	Describe(ctx context.Context) (Description, error)
+	// Describe says what boxes this provider opens for such a spec, for the
+	// run's record. It gets ready what they all need, which can take long: an
+	// image that is missing is pulled, Packages are installed. What Open would
+	// refuse in every box it refuses as well. Labels and Network do not matter.
+	Describe(ctx context.Context, spec Spec) (Description, error)
 	// Close removes every box that is still open and what the provider keeps.
 	Close(ctx context.Context) error
 }
@@ -40,6 +43,9 @@ type Description struct {
 	Engine  string `json:"engine,omitempty"`
 	Image   string `json:"image,omitempty"`    // as asked for
 	ImageID string `json:"image_id,omitempty"` // what it resolved to
+	// Packages are what Spec.Packages brought into the image, theirs and what
+	// these need: "name=version ...", sorted.
+	Packages string `json:"packages,omitempty"`
 	// Note is one line for the user, such as a stand-in image; "" for none.
 	Note string `json:"note,omitempty"`
 }
@@ -52,6 +58,12 @@ type Spec struct {
 	// does.
 	Network Network
 	Limits  Limits
+	// Packages are the names of Debian packages that the box has besides those of
+	// its image. They are installed once, before a box is opened, and not in it.
+	Packages []string
+	// Roots are what Binder.Bind will be called with, where agents run programs:
+	// Describe looks whether that can be.
+	Roots Roots
 	// Lifetime is when the box ends itself even if nobody closes it.
 	Lifetime time.Duration
 }
@@ -91,15 +103,32 @@ type Limits struct {
 	MemoryBytes    int64
 	NanoCPUs       int64
 	PIDs           int64
-	OpenFiles      int64
+	OpenFiles      int64 // of each process
 	WorkspaceBytes int64
+	OutputBytes    int64 // of one program, both streams together
+	FileBytes      int64 // of each file; 0: whatever fits
 }
+
+// The names of limits, in Result.Limit and BoxError.Limit.
+const (
+	LimitMemory    = "memory"
+	LimitPIDs      = "pids"
+	LimitOpenFiles = "open_files"
+	LimitWorkspace = "workspace_bytes"
+	LimitOutput    = "output_bytes"
+	LimitFile      = "file_bytes"
+	LimitDisk      = "disk" // room elsewhere in the box, such as in /tmp
+)
+
+// WorkspaceShare is how much of a box's memory its workspace may take, in
+// percent: what is written there is memory, and programs need some, too.
+const WorkspaceShare = 40
 
 // DefaultLimits are the limits of a box that asks for none.
 func DefaultLimits() Limits {
 	return Limits{
 		MemoryBytes: 1280 << 20, NanoCPUs: 1e9, PIDs: 256, OpenFiles: 4096,
-		WorkspaceBytes: 512 << 20,
+		WorkspaceBytes: 512 << 20, OutputBytes: 64 << 20,
 	}
 }
 
@@ -150,6 +179,10 @@ type Result struct {
 	Stdout, Stderr Output
 	Elapsed        time.Duration
 	StartError     string // why the program could not be started, "" when it was
+	// Limit is the limit of the box that the program ran into, as far as can be
+	// told, "" for none. Memory, pids and output are the kernel's and the box's
+	// own words; for the others a program that failed is taken at its word.
+	Limit string
 }
 
 // Output is a bounded stream: Text holds the head and the tail, with one line

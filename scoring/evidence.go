@@ -207,6 +207,8 @@ type CodeRun struct {
 	Stderr         string `json:"stderr,omitempty"`
 	TimedOut       bool   `json:"timed_out,omitempty"`
 	ExecutionError string `json:"execution_error,omitempty"`
+	// Limit is the sandbox's limit that the command ran into, "" for none.
+	Limit string `json:"limit,omitempty"`
 }
 
 // CodeExecutionConfig is the config of a code_execution validator, read here

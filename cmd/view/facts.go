@@ -189,6 +189,9 @@ func toolCall(kind event.Type, v event.Tool) string {
 		}
 	}
 	s += ", " + Duration(ms(v.DurationMS))
+	if v.Limit != "" {
+		s += ", limit reached: " + v.Limit
+	}
 	if kind == event.ToolFailed && v.Result != nil {
 		s = because(s, excerpt(v.Result.Content))
 	}

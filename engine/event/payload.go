@@ -204,7 +204,10 @@ type Tool struct {
 	Arguments     json.RawMessage `json:"arguments"`
 	Result        *ToolResult     `json:"result,omitempty"`
 	FailureOrigin string          `json:"failure_origin,omitempty"` // policy, resolution, primitive, delegation, cycle or depth
-	DurationMS    int64           `json:"duration_ms,omitempty"`
+	// Limit is the sandbox's limit that the call ran into: memory, pids,
+	// open_files, workspace_bytes, output_bytes, file_bytes or disk.
+	Limit      string `json:"limit,omitempty"`
+	DurationMS int64  `json:"duration_ms,omitempty"`
 	// ResolutionChain is, for a composed tool, the tools the call went through,
 	// the one that was called first. The resolved one is the last of them;
 	// FailureDepth is the place in the chain, from 0, of the one that failed.

@@ -113,7 +113,7 @@ func querySQL(ctx context.Context, at workplace, raw json.RawMessage) (Result, e
 
 // copyOf reads a file that is to be asked about.
 func (w workplace) copyOf(ctx context.Context, given string) ([]byte, error) {
-	path, err := sandbox.Resolve(strings.TrimSpace(given))
+	path, err := w.path(strings.TrimSpace(given))
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (w workplace) copyOf(ctx context.Context, given string) ([]byte, error) {
 // log reads the write-ahead log beside a database, if there is one. A rollback
 // journal with something in it means that the file alone is not to be trusted.
 func (w workplace) log(ctx context.Context, database string) ([]byte, error) {
-	path, err := sandbox.Resolve(strings.TrimSpace(database))
+	path, err := w.path(strings.TrimSpace(database))
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func unanswered(err error) error {
 
 // write puts an answer into a file instead of showing it.
 func (w workplace) write(ctx context.Context, given string, a query.Answer, out map[string]any) (Result, error) {
-	path, err := sandbox.Resolve(strings.TrimSpace(given))
+	path, err := w.path(strings.TrimSpace(given))
 	if err != nil {
 		return Result{}, err
 	}

@@ -68,7 +68,7 @@ func (w workplace) command(ctx context.Context, mode string, raw json.RawMessage
 		}
 	}
 	c := sandbox.Command{
-		Argv: run.argv, Dir: args.Dir, Env: maps.Clone(args.Environment), Timeout: buildTimeout,
+		Argv: run.argv, Dir: w.dir(args.Dir), Env: maps.Clone(args.Environment), Timeout: buildTimeout,
 		HeadBytes: buildHead, TailBytes: buildTail,
 	}
 	if args.Timeout > 0 {
@@ -82,7 +82,7 @@ func (w workplace) command(ctx context.Context, mode string, raw json.RawMessage
 		return Result{}, err
 	}
 	if res.StartError != "" {
-		return failure("%s: %s: %s", w.tool, run.label, res.StartError), nil
+		return notStarted(w.tool+": "+run.label, res), nil
 	}
 	return w.finished(ctx, mode, args.Dir, run, c.Timeout, res)
 }
@@ -106,10 +106,10 @@ func explicit(command any) invocation {
 	return invocation{}
 }
 
-// detect finds out by the files at the root of the workspace what to run.
+// detect finds out by the files where agents work what to run.
 func (w workplace) detect(ctx context.Context, mode string) (invocation, error) {
 	for _, c := range conventions {
-		f, err := w.box.ReadFile(ctx, sandbox.Workspace+"/"+c.marker, maxMarker)
+		f, err := w.box.ReadFile(ctx, w.roots.Base()+"/"+c.marker, maxMarker)
 		if errors.Is(err, sandbox.ErrNotFound) {
 			continue
 		}
@@ -125,7 +125,7 @@ func (w workplace) detect(ctx context.Context, mode string) (invocation, error) 
 		}
 		return invocation{c.framework, strings.Join(argv, " "), argv}, nil
 	}
-	return invocation{}, fmt.Errorf("nothing in %s says how to %s: give a command", sandbox.Workspace, mode)
+	return invocation{}, fmt.Errorf("nothing in %s says how to %s: give a command", w.roots.Base(), mode)
 }
 
 func hasScript(manifest []byte, name string) bool {
@@ -152,14 +152,15 @@ func (w workplace) finished(ctx context.Context, mode, dir string, run invocatio
 		TimedOut    string  `json:"timed_out,omitempty"`
 		OutOfMemory bool    `json:"out_of_memory,omitempty"`
 		OutputLimit bool    `json:"killed_for_endless_output,omitempty"`
+		Limit       string  `json:"limit,omitempty"`
 		Summary     summary `json:"summary"`
 	}{
 		Framework: run.framework, Mode: mode, Command: clip(run.label, maxMessage), Dir: dir, ExitCode: res.ExitCode,
 		Stdout: strings.ToValidUTF8(res.Stdout.Text, "\uFFFD"), Stderr: strings.ToValidUTF8(res.Stderr.Text, "\uFFFD"),
-		OutOfMemory: res.OutOfMemory, OutputLimit: res.OutputLimit, Summary: summary{"completed"},
+		OutOfMemory: res.OutOfMemory, OutputLimit: res.OutputLimit, Limit: res.Limit, Summary: summary{"completed"},
 	}
 	if dir == "" {
-		out.Dir = sandbox.Workspace
+		out.Dir = w.roots.Base()
 	}
 	if res.TimedOut {
 		out.TimedOut = fmt.Sprintf("killed after %s", timeout)
@@ -169,6 +170,7 @@ func (w workplace) finished(ctx context.Context, mode, dir string, run invocatio
 		out.Summary.Status = "failed"
 	}
 	r, err := w.wrap(ctx, out)
+	r.Limit = res.Limit
 	if failed && err == nil {
 		r.IsError, r.Origin = true, OriginPrimitive
 	}

@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentclash/agentclash/engine/redact"
-	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/egress"
 )
 
@@ -82,7 +81,11 @@ func httpRequest(ctx context.Context, at workplace, raw json.RawMessage) (Result
 		return r, nil
 	}
 	if args.OutputPath != "" {
-		if _, err := sandbox.Resolve(args.OutputPath); err != nil {
+		path, err := at.path(args.OutputPath)
+		if err == nil {
+			err = at.roots.Writable(path) // before anything is asked for it
+		}
+		if err != nil {
 			return Result{}, err
 		}
 	}
@@ -122,7 +125,11 @@ func (w workplace) response(ctx context.Context, outputPath string, resp egress.
 	body := w.network.bytes(resp.Body)
 	size := len(body)
 	if outputPath != "" {
-		if err := w.box.WriteFile(ctx, outputPath, body); err != nil {
+		path, err := w.path(outputPath)
+		if err != nil {
+			return Result{}, err
+		}
+		if err := w.box.WriteFile(ctx, path, body); err != nil {
 			return Result{}, fmt.Errorf("%s: %w", outputPath, err)
 		}
 		out.OutputPath, out.Downloaded = outputPath, &size

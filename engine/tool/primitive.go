@@ -27,6 +27,7 @@ const (
 // workplace is where a call does its work.
 type workplace struct {
 	box     sandbox.Session
+	roots   sandbox.Roots
 	tool    string
 	queries *query.Runner
 	network Network
@@ -75,7 +76,7 @@ func readFile(ctx context.Context, at workplace, raw json.RawMessage) (Result, e
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return Result{}, err
 	}
-	path, err := sandbox.Resolve(args.Path)
+	path, err := at.path(args.Path)
 	if err != nil {
 		return Result{}, err
 	}
@@ -105,7 +106,7 @@ func writeFile(ctx context.Context, at workplace, raw json.RawMessage) (Result, 
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return Result{}, err
 	}
-	path, err := sandbox.Resolve(args.Path)
+	path, err := at.path(args.Path)
 	if err != nil {
 		return Result{}, err
 	}
@@ -126,7 +127,7 @@ func listFiles(ctx context.Context, at workplace, raw json.RawMessage) (Result, 
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return Result{}, err
 	}
-	path, err := sandbox.Resolve(args.Prefix)
+	path, err := at.path(args.Prefix)
 	if err != nil {
 		return Result{}, err
 	}
@@ -166,7 +167,7 @@ func execute(ctx context.Context, at workplace, raw json.RawMessage) (Result, er
 		return Result{}, err
 	}
 	c := sandbox.Command{
-		Argv: args.Command, Dir: args.Dir, Env: maps.Clone(args.Environment), Timeout: execTimeout,
+		Argv: args.Command, Dir: at.dir(args.Dir), Env: maps.Clone(args.Environment), Timeout: execTimeout,
 		HeadBytes: maxExecStream, TailBytes: maxExecStream,
 	}
 	if args.Timeout > 0 {
@@ -189,9 +190,16 @@ func noProcess(tool string, err error) Result {
 	return r
 }
 
+// notStarted says why a program could not be started.
+func notStarted(what string, res sandbox.Result) Result {
+	r := failure("%s: %s", what, res.StartError)
+	r.Limit = res.Limit
+	return r.limited()
+}
+
 func execResult(res sandbox.Result, timeout time.Duration) (Result, error) {
 	if res.StartError != "" {
-		return failure("exec: %s", res.StartError), nil
+		return notStarted("exec", res), nil
 	}
 	out := struct {
 		ExitCode        int    `json:"exit_code"`
@@ -200,12 +208,13 @@ func execResult(res sandbox.Result, timeout time.Duration) (Result, error) {
 		TimedOut        string `json:"timed_out,omitempty"`
 		OutOfMemory     bool   `json:"out_of_memory,omitempty"`
 		OutputLimit     bool   `json:"killed_for_endless_output,omitempty"`
+		Limit           string `json:"limit,omitempty"`
 		StdoutBytes     int64  `json:"stdout_bytes,omitempty"` // when cut
 		StderrBytes     int64  `json:"stderr_bytes,omitempty"`
 		OutputTruncated bool   `json:"output_truncated,omitempty"`
 		Note            string `json:"note,omitempty"`
 	}{
-		ExitCode: res.ExitCode, OutOfMemory: res.OutOfMemory, OutputLimit: res.OutputLimit,
+		ExitCode: res.ExitCode, OutOfMemory: res.OutOfMemory, OutputLimit: res.OutputLimit, Limit: res.Limit,
 		Stdout: strings.ToValidUTF8(res.Stdout.Text, "\uFFFD"), Stderr: strings.ToValidUTF8(res.Stderr.Text, "\uFFFD"),
 		OutputTruncated: res.Stdout.Truncated || res.Stderr.Truncated,
 	}
@@ -217,6 +226,7 @@ func execResult(res sandbox.Result, timeout time.Duration) (Result, error) {
 		out.TimedOut = fmt.Sprintf("killed after %s", timeout)
 	}
 	r, err := success(out)
+	r.Limit = res.Limit
 	if res.ExitCode != 0 || res.TimedOut {
 		r.IsError, r.Origin = true, OriginPrimitive
 	}

@@ -3,8 +3,11 @@ package tool
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/agentclash/agentclash/sandbox"
 )
 
 // The categories of a tool.
@@ -26,9 +29,12 @@ const (
 
 // Result is what a tool answered.
 type Result struct {
-	Content  string // what the model is told, bounded
-	IsError  bool
-	Origin   string // of an error
+	Content string // what the model is told, bounded
+	IsError bool
+	Origin  string // of an error
+	// Limit is the limit of the sandbox that the call ran into, "" for none; see
+	// [sandbox.Result].
+	Limit    string
 	Category string // of the tool that was called, "" for one that is not there
 	// Answer is the final answer when the call was a successful submit.
 	Answer *string
@@ -60,6 +66,31 @@ func failure(format string, args ...any) Result {
 		panic(err) // a map of strings
 	}
 	return Result{Content: string(b), IsError: true, Origin: OriginPrimitive, Category: CategoryPrimitive}
+}
+
+// refused is what a box answered to a call, for the model. A limit is named.
+func refused(name string, err error) Result {
+	r := failure("%s: %v", name, err)
+	switch {
+	case errors.Is(err, sandbox.ErrFileSize):
+		r.Limit = sandbox.LimitFile
+	case errors.Is(err, sandbox.ErrNoSpace):
+		r.Limit = sandbox.LimitWorkspace
+	}
+	return r.limited()
+}
+
+// limited puts the limit of a failure into what the model is told.
+func (r Result) limited() Result {
+	var said map[string]any
+	if r.Limit == "" || json.Unmarshal([]byte(r.Content), &said) != nil {
+		return r
+	}
+	said["limit"] = r.Limit
+	if content, err := compact(said); err == nil {
+		r.Content = content
+	}
+	return r
 }
 
 func success(v any) (Result, error) {

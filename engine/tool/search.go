@@ -46,7 +46,7 @@ func searchFiles(ctx context.Context, at workplace, raw json.RawMessage) (Result
 	if err != nil {
 		return Result{}, err
 	}
-	root, err := sandbox.Resolve(args.Path)
+	root, err := at.path(args.Path)
 	if err != nil {
 		return Result{}, err
 	}
@@ -140,7 +140,7 @@ func searchText(ctx context.Context, at workplace, raw json.RawMessage) (Result,
 	if s.re, err = compilePattern(s.args.Pattern, sensitive); err != nil {
 		return Result{}, err
 	}
-	root, err := sandbox.Resolve(s.args.Path)
+	root, err := at.path(s.args.Path)
 	if err != nil {
 		return Result{}, err
 	}

@@ -30,6 +30,7 @@ type Set struct {
 	tools       map[string]*entry
 	queries     *query.Runner
 	network     Network
+	roots       sandbox.Roots
 }
 
 // entry is one tool. It has one of run, composed and mock.
@@ -200,12 +201,12 @@ func (s *Set) call(ctx context.Context, box sandbox.Session, name string, args j
 	case e.mock != nil:
 		r = answer(*e.mock, args)
 	default:
-		r, err = e.run(ctx, workplace{box: box, tool: name, queries: s.queries, network: s.network}, args)
+		r, err = e.run(ctx, workplace{box: box, roots: s.roots, tool: name, queries: s.queries, network: s.network}, args)
 		if gone := ended(ctx, err); gone != nil {
 			return Result{}, gone
 		}
 		if err != nil {
-			r, err = failure("%s: %v", name, err), nil
+			r, err = refused(name, err), nil
 		}
 	}
 	if err != nil {

@@ -12,8 +12,15 @@ import (
 	"github.com/agentclash/agentclash/sandbox"
 )
 
-// spillDir is where results go that are too long to be shown.
-const spillDir = sandbox.Workspace + "/.agentclash/spill"
+// spillDir is where results go that are too long to be shown: where the agent
+// can read them.
+func (w workplace) spillDir() string {
+	root := sandbox.Workspace
+	if w.roots.Narrow() {
+		root = w.roots.Write[0]
+	}
+	return root + "/.agentclash/spill"
+}
 
 // What is shown of a text that is too long: its first lines and its last.
 const (
@@ -57,7 +64,7 @@ func (w workplace) wrap(ctx context.Context, payload any) (Result, error) {
 	}{Truncated: true, Preview: preview(full), TotalBytes: len(full), TotalLines: strings.Count(full, "\n") + 1}
 	out.PreviewLines = strings.Count(out.Preview, "\n") + 1
 	sum := sha256.Sum256([]byte(full))
-	path := fmt.Sprintf("%s/%s_%s.txt", spillDir, w.tool, hex.EncodeToString(sum[:6]))
+	path := fmt.Sprintf("%s/%s_%s.txt", w.spillDir(), w.tool, hex.EncodeToString(sum[:6]))
 	switch err := w.box.WriteFile(ctx, path, []byte(full)); {
 	case ended(ctx, err) != nil:
 		return Result{}, err

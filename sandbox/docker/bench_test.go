@@ -67,7 +67,7 @@ func bench(b *testing.B) (p *docker.Provider, s sandbox.Session, image, volume s
 	o.Image = docker.StandInImage
 	p = open(b, o)
 	s = box(b, p, sandbox.Spec{Lifetime: time.Hour})
-	d, err := p.Describe(b.Context())
+	d, err := p.Describe(b.Context(), sandbox.Spec{})
 	if err != nil {
 		b.Fatal(err)
 	}

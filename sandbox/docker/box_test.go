@@ -278,7 +278,7 @@ func TestMoreProcessorsThanThereAre(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	p := open(t, options(t))
-	d, err := p.Describe(t.Context())
+	d, err := p.Describe(t.Context(), sandbox.Spec{})
 	if err != nil {
 		t.Fatal(err)
 	}

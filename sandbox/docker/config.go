@@ -138,6 +138,9 @@ func (b plan) config() (*container.Config, *container.HostConfig) {
 			Ulimits: []*container.Ulimit{{Name: "nofile", Soft: l.OpenFiles, Hard: l.OpenFiles}, {Name: "core"}},
 		},
 	}
+	if l.FileBytes > 0 {
+		h.Ulimits = append(h.Ulimits, &container.Ulimit{Name: "fsize", Soft: l.FileBytes, Hard: l.FileBytes})
+	}
 	return c, h
 }
 
@@ -230,6 +233,9 @@ func (b plan) verify(f guest.Facts, guestBytes int64) string {
 	want(f.Seccomp == 2, "its system calls are not filtered")
 	want(f.PIDsMax > 0 && f.PIDsMax <= b.limits.PIDs, "its limit of processes is %s, not %d", limitText(f.PIDsMax), b.limits.PIDs)
 	want(f.MemoryMax > 0 && f.MemoryMax <= b.limits.MemoryBytes, "its limit of memory is %s, not %d", limitText(f.MemoryMax), b.limits.MemoryBytes)
+	want(f.OpenFiles > 0 && f.OpenFiles <= b.limits.OpenFiles, "its limit of open files is %s, not %d", limitText(f.OpenFiles), b.limits.OpenFiles)
+	want(b.limits.FileBytes == 0 || f.FileBytes > 0 && f.FileBytes <= b.limits.FileBytes, "its limit of a file's size is %s, not %d", limitText(f.FileBytes), b.limits.FileBytes)
+	want(f.WorkspaceBytes > 0 && f.WorkspaceBytes <= b.layout.workspace, "its workspace has %d bytes, not %d", f.WorkspaceBytes, b.layout.workspace)
 	want(f.UID == b.image.uid, "its user is %d, not %d", f.UID, b.image.uid)
 	return strings.Join(wrong, "; ")
 }

@@ -214,7 +214,7 @@ func TestGuestThatNobodyGreets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := p.Describe(t.Context())
+	d, err := p.Describe(t.Context(), sandbox.Spec{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestReap(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	p := open(t, o)
-	d, err := p.Describe(t.Context())
+	d, err := p.Describe(t.Context(), sandbox.Spec{})
 	if err != nil {
 		t.Fatal(err)
 	}

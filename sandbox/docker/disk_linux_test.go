@@ -42,7 +42,7 @@ func TestDiskIsLookedAtFirst(t *testing.T) {
 			o.Progress = said.add
 			p := open(t, o)
 			for range 2 {
-				_, err := p.Describe(t.Context())
+				_, err := p.Describe(t.Context(), sandbox.Spec{})
 				if c.refused == "" && err != nil {
 					t.Error(err)
 				}

@@ -247,7 +247,7 @@ func TestEngineThatHangs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := p.Describe(t.Context()); err != nil {
+			if _, err := p.Describe(t.Context(), sandbox.Spec{}); err != nil {
 				t.Fatal(err)
 			}
 			ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -347,7 +347,7 @@ func TestPull(t *testing.T) {
 		said = append(said, line)
 	}
 	p := open(t, o)
-	d, err := p.Describe(t.Context())
+	d, err := p.Describe(t.Context(), sandbox.Spec{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,6 +363,6 @@ func TestPull(t *testing.T) {
 	}
 
 	o.Image = repo + ":2"
-	_, err = open(t, o).Describe(t.Context())
+	_, err = open(t, o).Describe(t.Context(), sandbox.Spec{})
 	wantBoxError(t, err, sandbox.BoxError{Kind: sandbox.Image})
 }

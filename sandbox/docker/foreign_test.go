@@ -41,7 +41,7 @@ func foreignProgram(t *testing.T, arch string) []byte {
 	return b
 }
 
-func tarOf(t *testing.T, files map[string][]byte) []byte {
+func archiveOf(t *testing.T, files map[string][]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -64,7 +64,7 @@ func tarOf(t *testing.T, files map[string][]byte) []byte {
 func loadImage(t *testing.T, arch string, files map[string][]byte) string {
 	t.Helper()
 	c := raw(t)
-	layer := tarOf(t, files)
+	layer := archiveOf(t, files)
 	sum := sha256.Sum256(layer)
 	digest := hex.EncodeToString(sum[:])
 	config, err := json.Marshal(map[string]any{
@@ -79,7 +79,7 @@ func loadImage(t *testing.T, arch string, files map[string][]byte) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	archive := tarOf(t, map[string][]byte{"manifest.json": manifest, "config.json": config, "layer.tar": layer})
+	archive := archiveOf(t, map[string][]byte{"manifest.json": manifest, "config.json": config, "layer.tar": layer})
 	loaded, err := c.ImageLoad(t.Context(), bytes.NewReader(archive))
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestImageForAnotherMachine(t *testing.T) {
 	arch := otherArch(needEngine(t).Arch)
 	o.Image = loadImage(t, arch, map[string][]byte{"bin/sh": foreignProgram(t, arch)})
 	p := open(t, o)
-	d, err := p.Describe(t.Context())
+	d, err := p.Describe(t.Context(), sandbox.Spec{})
 	if err != nil || !strings.Contains(d.Note, "is made for "+arch) {
 		t.Errorf("got %v and the note %q, want one that says what it is made for", err, d.Note)
 	}

@@ -32,6 +32,8 @@ type image struct {
 	volumes map[string]bool
 	note    string
 	foreign bool // made for another kind of processor than the engine's
+	// packages are what a layer over the image installed, name=version ...
+	packages string
 }
 
 const (
@@ -41,23 +43,38 @@ const (
 	maxPasswd = 1 << 20
 )
 
-// image resolves the provider's image once; everyone else waits for that. A
-// failure is not kept: the next box tries again.
-func (p *Provider) image(ctx context.Context) (image, error) {
+// image resolves the provider's image once, and the layer with the packages
+// over it; everyone else waits for that. A failure is not kept: the next box
+// tries again.
+func (p *Provider) image(ctx context.Context, packages []string) (image, error) {
+	names, err := packageNames(packages)
+	if err != nil {
+		return image{}, err
+	}
 	select {
 	case p.imageTurn <- struct{}{}:
 		defer func() { <-p.imageTurn }()
 	case <-ctx.Done():
 		return image{}, ctx.Err()
 	}
-	if p.resolved.id != "" {
-		return p.resolved, nil
+	base, known := p.resolved[""]
+	if !known {
+		if base, err = p.resolve(ctx, p.o.image()); err != nil {
+			return image{}, err
+		}
+		p.resolved[""] = base
 	}
-	img, err := p.resolve(ctx, p.o.image())
-	if err != nil {
-		return image{}, err
+	if len(names) == 0 {
+		return base, nil
 	}
-	p.resolved = img
+	over := strings.Join(names, " ")
+	img, known := p.resolved[over]
+	if !known {
+		if img, err = p.layer(ctx, base, names); err != nil {
+			return image{}, err
+		}
+		p.resolved[over] = img
+	}
 	return img, nil
 }
 

@@ -114,7 +114,7 @@ func fillVolume(t *testing.T, o docker.Options, name string, content []byte) {
 	t.Helper()
 	c := raw(t)
 	p := open(t, o)
-	d, err := p.Describe(t.Context())
+	d, err := p.Describe(t.Context(), sandbox.Spec{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func importImage(t *testing.T, changes ...string) string {
 	t.Helper()
 	c := raw(t)
 	p := open(t, options(t))
-	d, err := p.Describe(t.Context())
+	d, err := p.Describe(t.Context(), sandbox.Spec{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestMissingImage(t *testing.T) {
 	for _, image := range []string{"agentclash-test/no-such-image:1", "Not A Name"} {
 		o.Image = image
 		p := open(t, o)
-		_, err := p.Describe(t.Context())
+		_, err := p.Describe(t.Context(), sandbox.Spec{})
 		box, ok := errors.AsType[*sandbox.BoxError](err)
 		if !ok || box.Kind != sandbox.Image || !strings.Contains(err.Error(), image) {
 			t.Errorf("describe with %q: got %v, want an image error that names it", image, err)
@@ -249,7 +249,7 @@ func TestStandInForTheDefaultImage(t *testing.T) {
 	o := options(t)
 	o.Image, o.NoPull = "", true
 	p := open(t, o)
-	d, err := p.Describe(t.Context())
+	d, err := p.Describe(t.Context(), sandbox.Spec{})
 	if err != nil {
 		t.Fatal(err)
 	}

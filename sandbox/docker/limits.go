@@ -1,10 +1,12 @@
 package docker
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 
 	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/sandbox/guest"
 )
 
 const (
@@ -35,23 +37,67 @@ func settle(l sandbox.Limits, volumes int) (sandbox.Limits, layout, error) {
 	l.NanoCPUs = cmp.Or(l.NanoCPUs, d.NanoCPUs)
 	l.PIDs = cmp.Or(l.PIDs, d.PIDs)
 	l.OpenFiles = cmp.Or(l.OpenFiles, d.OpenFiles)
-	if l.MemoryBytes < minMemory || l.PIDs < minPIDs || l.NanoCPUs < 1e7 || l.OpenFiles < 64 || l.WorkspaceBytes < 0 {
-		return l, layout{}, fmt.Errorf("limits of a box: at least %d MiB of memory, %d processes, 0.01 processors and 64 open files; got %d MiB, %d, %g and %d",
-			minMemory/mib, minPIDs, l.MemoryBytes/mib, l.PIDs, float64(l.NanoCPUs)/1e9, l.OpenFiles)
+	l.OutputBytes = cmp.Or(l.OutputBytes, d.OutputBytes)
+	if l.MemoryBytes < minMemory || l.PIDs < minPIDs || l.NanoCPUs < 1e7 || l.OpenFiles < 64 || l.WorkspaceBytes < 0 || l.OutputBytes < 0 || l.FileBytes < 0 {
+		return l, layout{}, fmt.Errorf("%w: at least %d MiB of memory, %d processes, 0.01 processors and 64 open files; got %d MiB, %d, %g and %d",
+			sandbox.ErrSpec, minMemory/mib, minPIDs, l.MemoryBytes/mib, l.PIDs, float64(l.NanoCPUs)/1e9, l.OpenFiles)
 	}
 	part := func(percent, most int64) int64 { return min(l.MemoryBytes/100*percent, most) / page * page }
 	y := layout{tmp: part(20, 256*mib), varTmp: part(5, 64*mib), run: part(1, 16*mib), shm: part(5, 64*mib), extra: part(2, 16*mib)}
 	if l.WorkspaceBytes == 0 {
-		l.WorkspaceBytes = part(40, d.WorkspaceBytes)
+		l.WorkspaceBytes = part(sandbox.WorkspaceShare, d.WorkspaceBytes)
 	}
 	y.workspace = roundUp(l.WorkspaceBytes)
 	sum := y.workspace + y.tmp + y.varTmp + y.run + y.shm + int64(volumes)*y.extra
 	reserve := min(128*mib, l.MemoryBytes/4)
 	if l.WorkspaceBytes > l.MemoryBytes || sum > l.MemoryBytes-reserve {
-		return l, layout{}, fmt.Errorf("limits of a box: a workspace of %d MiB beside %d MiB of other file systems and %d MiB for programs does not fit into %d MiB of memory",
-			l.WorkspaceBytes/mib, (sum-y.workspace)/mib, reserve/mib, l.MemoryBytes/mib)
+		return l, layout{}, fmt.Errorf("%w: a workspace of %d MiB beside %d MiB of other file systems and %d MiB for programs does not fit into %d MiB of memory",
+			sandbox.ErrSpec, l.WorkspaceBytes/mib, (sum-y.workspace)/mib, reserve/mib, l.MemoryBytes/mib)
 	}
 	return l, y, nil
 }
 
 func roundUp(n int64) int64 { return (n + page - 1) / page * page }
+
+// What the C library calls the errors that limits make of system calls, in small
+// letters. Programs repeat it.
+var limitWords = []struct{ words, limit string }{
+	{"too many open files", sandbox.LimitOpenFiles},
+	{"file too large", sandbox.LimitFile},
+	{"file size limit exceeded", sandbox.LimitFile},
+	{"no space left on device", sandbox.LimitDisk},
+	{"cannot allocate memory", sandbox.LimitMemory},
+}
+
+// limitOf names the limit that a program ran into. What the kernel and the guest
+// have counted comes before what a program that failed says of itself.
+func limitOf(r guest.Result) string {
+	switch {
+	case r.OutputCap:
+		return sandbox.LimitOutput
+	case r.OutOfMemory:
+		return sandbox.LimitMemory
+	case r.PIDs:
+		return sandbox.LimitPIDs
+	case r.ExitCode == 0:
+		return ""
+	case r.ExitCode == 128+sigXFSZ:
+		return sandbox.LimitFile
+	case r.Full == sandbox.Workspace:
+		return sandbox.LimitWorkspace
+	case r.Full != "":
+		return sandbox.LimitDisk
+	}
+	for _, said := range [][]byte{r.Stderr.Head, r.Stderr.Tail, r.Stdout.Head, r.Stdout.Tail, []byte(r.StartError)} {
+		said = bytes.ToLower(said)
+		for _, w := range limitWords {
+			if bytes.Contains(said, []byte(w.words)) {
+				return w.limit
+			}
+		}
+	}
+	return ""
+}
+
+// sigXFSZ ends a program that makes a file too large, on every Linux there is.
+const sigXFSZ = 25

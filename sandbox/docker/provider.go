@@ -30,8 +30,8 @@ type Provider struct {
 	tag string       // tells the names of this provider's containers from others'
 	seq atomic.Int64 // and these from each other
 
-	imageTurn chan struct{} // guards resolved, by turns that can be given up
-	resolved  image
+	imageTurn chan struct{}    // guards resolved, by turns that can be given up
+	resolved  map[string]image // by the packages over it, "" for none
 	guests    guests
 	proof     chan struct{} // guards proven likewise
 	proven    bool          // a box has come up with the guest's volume
@@ -63,7 +63,7 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 	p := &Provider{
 		o: o, cli: cli, engine: e, tag: rand.Text()[:8], life: newGate(2 * max(e.CPUs, 1)),
 		imageTurn: make(chan struct{}, 1), proof: make(chan struct{}, 1),
-		boxes: map[*Session]bool{}, left: map[string]bool{},
+		resolved: map[string]image{}, boxes: map[*Session]bool{}, left: map[string]bool{},
 	}
 	p.memory = p.newMemory()
 	return p, nil
@@ -81,9 +81,10 @@ func Ping(ctx context.Context, o Options) error {
 // Engine describes the engine this provider talks to.
 func (p *Provider) Engine() Engine { return p.engine }
 
-// Describe resolves the image, which may mean to pull it. An engine whose disk is
-// full is refused, as far as that can be seen from here.
-func (p *Provider) Describe(ctx context.Context) (sandbox.Description, error) {
+// Describe resolves the image, which may mean to pull it and to install packages
+// over it. An engine whose disk is full is refused, as far as that can be seen
+// from here.
+func (p *Provider) Describe(ctx context.Context, spec sandbox.Spec) (sandbox.Description, error) {
 	leave, err := p.enter()
 	if err != nil {
 		return sandbox.Description{}, err
@@ -92,15 +93,45 @@ func (p *Provider) Describe(ctx context.Context) (sandbox.Description, error) {
 	if err := p.checkDisk(); err != nil {
 		return sandbox.Description{}, err
 	}
-	img, err := p.image(ctx)
+	img, err := p.image(ctx, spec.Packages)
 	if err != nil {
 		return sandbox.Description{}, fmt.Errorf("find the sandbox image: %w", err)
+	}
+	if err := p.try(ctx, spec, img); err != nil {
+		return sandbox.Description{}, err
 	}
 	return sandbox.Description{
 		Kind:   "docker",
 		Engine: fmt.Sprintf("%s %s (API %s, %s)", p.engine.Name, p.engine.Version, p.engine.API, p.engine.Arch),
-		Image:  img.ref, ImageID: img.id, Note: img.note,
+		Image:  img.ref, ImageID: img.id, Packages: img.packages, Note: img.note,
 	}, nil
+}
+
+// try sees that there can be boxes of a spec. What only the engine's machine
+// knows, it finds out with a box.
+func (p *Provider) try(ctx context.Context, spec sandbox.Spec, img image) error {
+	limits, _, err := settle(spec.Limits, len(img.volumes))
+	if err != nil {
+		return err
+	}
+	if has := p.engine.MemoryBytes; has > 0 && limits.MemoryBytes > has && limits.MemoryBytes > sandbox.DefaultLimits().MemoryBytes {
+		return fmt.Errorf("%w: each has %d MiB of memory, and the engine's machine %d", sandbox.ErrSpec, limits.MemoryBytes/mib, has/mib)
+	}
+	if limits.OpenFiles <= sandbox.DefaultLimits().OpenFiles && !spec.Roots.Narrow() {
+		return nil
+	}
+	s, err := p.open(ctx, sandbox.Spec{Limits: spec.Limits, Packages: spec.Packages, Lifetime: time.Minute})
+	if err == nil {
+		defer s.end(ctx)
+		_, err = s.Bind(ctx, spec.Roots)
+	}
+	if errors.Is(err, sandbox.ErrUnbound) {
+		return fmt.Errorf("%w: %w", sandbox.ErrSpec, err)
+	}
+	if err != nil && strings.Contains(err.Error(), "setting rlimit") {
+		return fmt.Errorf("%w: the engine permits fewer than %d open files: %w", sandbox.ErrSpec, limits.OpenFiles, err)
+	}
+	return err
 }
 
 // Open hands out a box that was started for this spec, or starts one and checks
@@ -171,7 +202,7 @@ func (p *Provider) openCold(ctx context.Context, spec sandbox.Spec) (*Session, e
 
 // prepare finds out what a box is made of.
 func (p *Provider) prepare(ctx context.Context, spec sandbox.Spec) (plan, guestFile, error) {
-	img, err := p.image(ctx)
+	img, err := p.image(ctx, spec.Packages)
 	if err != nil {
 		return plan{}, guestFile{}, err
 	}

@@ -37,7 +37,7 @@ func pulling(t *testing.T, stream func(say func(format string, args ...any), r *
 
 func describe(t *testing.T, o docker.Options) error {
 	t.Helper()
-	_, err := open(t, o).Describe(t.Context())
+	_, err := open(t, o).Describe(t.Context(), sandbox.Spec{})
 	return err
 }
 

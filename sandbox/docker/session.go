@@ -30,6 +30,7 @@ type Session struct {
 	client *guest.Client
 	stream *stream
 	give   func() // gives its memory back
+	limits sandbox.Limits
 
 	closed  atomic.Bool
 	starved atomic.Bool // a program in it has been killed for want of memory
@@ -44,15 +45,19 @@ var _ sandbox.Session = (*Session)(nil)
 // ID is the container's id, as the docker command shows it.
 func (s *Session) ID() string { return s.id[:min(12, len(s.id))] }
 
-// Exec runs a program; see [sandbox.Session]. One that writes more than 64 MiB
-// is killed.
+// Exec runs a program; see [sandbox.Session]. One that writes more than the
+// box's OutputBytes is killed.
 func (s *Session) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	return s.exec(ctx, c, s.client.Exec)
+}
+
+func (s *Session) exec(ctx context.Context, c sandbox.Command, call func(context.Context, guest.Command) (guest.Result, error)) (sandbox.Result, error) {
 	if err := s.enter(ctx); err != nil {
 		return sandbox.Result{}, err
 	}
 	cmd := guest.Command{
 		Argv: c.Argv, Env: c.Env, Dir: path.Join(sandbox.Workspace, c.Dir), Stdin: c.Stdin, Timeout: c.Timeout,
-		Head: c.HeadBytes, Tail: c.TailBytes,
+		Head: c.HeadBytes, Tail: c.TailBytes, HardCap: s.limits.OutputBytes,
 	}
 	if path.IsAbs(c.Dir) {
 		cmd.Dir = path.Clean(c.Dir)
@@ -63,13 +68,13 @@ func (s *Session) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, 
 	if cmd.Tail == 0 {
 		cmd.Tail = keepBytes
 	}
-	r, err := s.client.Exec(ctx, cmd)
+	r, err := call(ctx, cmd)
 	if r.OutOfMemory {
 		s.starved.Store(true)
 	}
 	return sandbox.Result{
 		ExitCode: r.ExitCode, Signal: r.Signal, TimedOut: r.TimedOut, OutOfMemory: r.OutOfMemory, OutputLimit: r.OutputCap,
-		Stdout: output(r.Stdout), Stderr: output(r.Stderr), Elapsed: r.Elapsed, StartError: r.StartError,
+		Stdout: output(r.Stdout), Stderr: output(r.Stderr), Elapsed: r.Elapsed, StartError: r.StartError, Limit: limitOf(r),
 	}, s.explain(ctx, "run a program", err)
 }
 
@@ -112,32 +117,44 @@ func wholeStart(b []byte) []byte {
 
 // ReadFile reads a file of the workspace; see [sandbox.Session].
 func (s *Session) ReadFile(ctx context.Context, name string, limit int64) (sandbox.File, error) {
+	return s.readFile(ctx, name, limit, s.client.ReadFile)
+}
+
+func (s *Session) readFile(ctx context.Context, name string, limit int64, call func(context.Context, string, int64) (guest.File, error)) (sandbox.File, error) {
 	abs, err := s.enterAt(ctx, name)
 	if err != nil {
 		return sandbox.File{}, err
 	}
-	f, err := s.client.ReadFile(ctx, abs, limit)
+	f, err := call(ctx, abs, limit)
 	return sandbox.File{Data: f.Data, Size: f.Size, Mode: f.Mode}, s.explain(ctx, fmt.Sprintf("read %q", name), err)
 }
 
 // WriteFile writes a file of the workspace; see [sandbox.Session]. A link of
 // that name is replaced.
 func (s *Session) WriteFile(ctx context.Context, name string, data []byte) error {
+	return s.writeFile(ctx, name, data, s.client.WriteFile)
+}
+
+func (s *Session) writeFile(ctx context.Context, name string, data []byte, call func(context.Context, string, []byte, uint32) error) error {
 	abs, err := s.enterAt(ctx, name)
 	if err != nil {
 		return err
 	}
-	return s.explain(ctx, fmt.Sprintf("write %q", name), s.client.WriteFile(ctx, abs, data, newFileMode))
+	return s.explain(ctx, fmt.Sprintf("write %q", name), call(ctx, abs, data, newFileMode))
 }
 
 // List lists a directory of the workspace; see [sandbox.Session]. It returns
 // 100,000 entries at the most.
 func (s *Session) List(ctx context.Context, dir string, recursive bool, limit int) (sandbox.Listing, error) {
+	return s.list(ctx, dir, recursive, limit, s.client.List)
+}
+
+func (s *Session) list(ctx context.Context, dir string, recursive bool, limit int, call func(context.Context, string, bool, int) (guest.Listing, error)) (sandbox.Listing, error) {
 	abs, err := s.enterAt(ctx, dir)
 	if err != nil {
 		return sandbox.Listing{}, err
 	}
-	l, err := s.client.List(ctx, abs, recursive, limit)
+	l, err := call(ctx, abs, recursive, limit)
 	if err != nil {
 		return sandbox.Listing{}, s.explain(ctx, fmt.Sprintf("list %q", dir), err)
 	}
@@ -241,6 +258,8 @@ func (s *Session) explain(ctx context.Context, what string, err error) error {
 		err = fmt.Errorf("a parent is not a directory: %w", sandbox.ErrNotFound)
 	case errors.Is(err, guest.ErrNotRegular):
 		err = sandbox.ErrNotRegular
+	case errors.Is(err, guest.ErrFileSize):
+		err = sandbox.ErrFileSize
 	case errors.Is(err, guest.ErrNoSpace):
 		err = sandbox.ErrNoSpace
 	case isEnd(err):

@@ -69,7 +69,7 @@ func (p *Provider) start(ctx context.Context, b plan, g guestFile) (_ *Session, 
 		_ = c.Close()
 		return nil, p.engineError(ctx, err)
 	}
-	return &Session{p: p, id: id, client: c, stream: st}, nil
+	return &Session{p: p, id: id, client: c, stream: st, limits: b.limits}, nil
 }
 
 // runs sees that programs of an image for another machine run here, emulated:
@@ -226,7 +226,7 @@ func unanswered(err error) bool {
 func (p *Provider) forgetImage(ctx context.Context) {
 	select {
 	case p.imageTurn <- struct{}{}:
-		p.resolved = image{}
+		clear(p.resolved)
 		<-p.imageTurn
 	case <-ctx.Done():
 	}

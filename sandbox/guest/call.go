@@ -44,8 +44,10 @@ type Result struct {
 	ExitCode       int // 128+signal when killed; -1 when it was not started
 	Signal         int
 	TimedOut       bool
-	OutputCap      bool // killed for writing more than Command.HardCap
-	OutOfMemory    bool // the kernel killed something in the box for want of memory meanwhile
+	OutputCap      bool   // killed for writing more than Command.HardCap
+	OutOfMemory    bool   // the kernel killed something in the box for want of memory meanwhile
+	PIDs           bool   // and refused it a process or a thread
+	Full           string // after a failure: a directory whose file system has no room, "" for none
 	Stdout, Stderr Output
 	Elapsed        time.Duration
 	StartError     string // why it could not be started, "" when it was
@@ -63,6 +65,10 @@ type Output struct {
 // guest that does not report a program's death in time is ErrStuck: the
 // connection ends and the result says TimedOut.
 func (c *Client) Exec(ctx context.Context, cmd Command) (Result, error) {
+	return c.exec(ctx, cmd, false)
+}
+
+func (c *Client) exec(ctx context.Context, cmd Command, bound bool) (Result, error) {
 	if len(cmd.Argv) == 0 || cmd.Argv[0] == "" {
 		return Result{}, errors.New("a command needs a program")
 	}
@@ -72,6 +78,7 @@ func (c *Client) Exec(ctx context.Context, cmd Command) (Result, error) {
 	req := execRequest{
 		Dir: []byte(cmd.Dir), TimeoutMS: millis(cmd.Timeout), Stdin: len(cmd.Stdin),
 		Head: min(max(cmd.Head, 0), MaxKeep), Tail: min(max(cmd.Tail, 0), MaxKeep), HardCap: cmd.HardCap,
+		Bound: bound,
 	}
 	if req.HardCap <= 0 {
 		req.HardCap = DefaultHardCap
@@ -99,6 +106,7 @@ func (c *Client) Exec(ctx context.Context, cmd Command) (Result, error) {
 	}
 	r := Result{
 		ExitCode: d.Code, Signal: d.Signal, TimedOut: d.TimedOut, OutputCap: d.OutputCap, OutOfMemory: d.OOM,
+		PIDs: d.PIDs, Full: printable(clip(string(d.Full), maxErrorText)),
 		Stdout: out.split(req.Head, d.Stdout), Stderr: errs.split(req.Head, d.Stderr),
 		Elapsed: time.Duration(d.WallUS) * time.Microsecond, StartError: printable(clip(d.StartError, maxErrorText)),
 	}
@@ -113,79 +121,6 @@ func (s *sink) split(head int, total int64) Output {
 // millis rounds up, so that the shortest timeout is still one.
 func millis(d time.Duration) int64 {
 	return int64((max(d, 0) + time.Millisecond - 1) / time.Millisecond)
-}
-
-// File is what ReadFile found.
-type File struct {
-	Data []byte
-	Size int64 // of the whole file
-	Mode uint32
-}
-
-// ReadFile reads at most limit bytes of a regular file, following links. Its
-// errors include ErrNotFound and ErrNotRegular.
-func (c *Client) ReadFile(ctx context.Context, name string, limit int64) (File, error) {
-	if err := checkPath(name); err != nil {
-		return File{}, err
-	}
-	limit = max(limit, 0)
-	data := &sink{max: limit}
-	d, err := c.roundTrip(ctx, request{kindRead, readRequest{[]byte(name), limit}, nil, map[kind]*sink{kindBulk: data}, c.stall()})
-	if err != nil {
-		return File{}, err
-	}
-	return File{Data: data.data, Size: max(d.Size, int64(len(data.data))), Mode: d.Mode}, nil
-}
-
-// WriteFile creates or replaces a file, and the directories above it. Readers
-// see the old content or the new. A file that exists keeps its mode, a link of
-// that name is replaced. Its errors include ErrNotRegular,
-// ErrNoParent and ErrNoSpace.
-func (c *Client) WriteFile(ctx context.Context, name string, data []byte, mode uint32) error {
-	if err := checkPath(name); err != nil {
-		return err
-	}
-	_, err := c.roundTrip(ctx, request{kindWrite, writeRequest{[]byte(name), int64(len(data)), mode}, data, nil, c.stall()})
-	return err
-}
-
-// Listing is what List found, sorted by path.
-type Listing struct {
-	Entries   []Entry
-	Truncated bool
-}
-
-// List names what a directory holds, at most limit entries (MaxEntries at the
-// most). Its errors include ErrNotFound, also for what is no directory.
-func (c *Client) List(ctx context.Context, dir string, recursive bool, limit int) (Listing, error) {
-	if err := checkPath(dir); err != nil {
-		return Listing{}, err
-	}
-	limit = min(max(limit, 0), MaxEntries)
-	data := &sink{max: maxListBytes + int64(limit+1)*entryHeader + 4096}
-	d, err := c.roundTrip(ctx, request{kindList, listRequest{[]byte(dir), recursive, limit}, nil, map[kind]*sink{kindBulk: data}, c.stall()})
-	if err != nil {
-		return Listing{}, err
-	}
-	entries, err := decodeEntries(data.data, limit)
-	if err == nil {
-		err = within(entries, dir)
-	}
-	if err != nil {
-		c.fail(fmt.Errorf("%w: %w", ErrTampered, err))
-		return Listing{}, c.Err()
-	}
-	return Listing{Entries: entries, Truncated: d.Truncated}, nil
-}
-
-func within(entries []Entry, dir string) error {
-	prefix := strings.TrimSuffix(path.Clean(dir), "/") + "/"
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Path, prefix) {
-			return errors.New("a listing names what is elsewhere")
-		}
-	}
-	return nil
 }
 
 // Quiesce kills every process of the box but the guest. What was running in a

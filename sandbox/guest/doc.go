@@ -29,6 +29,7 @@
 //	LIST     a directory                   DATA ..., DONE
 //	KILL     ends the call with that id    the call's DONE
 //	QUIESCE                                DONE
+//	BIND     directories                   DONE
 //	PROXY    a port                        DONE
 //	                                       OPEN    a program has connected
 //	FLOW, GRANT, FIN, END                  FLOW, GRANT, FIN, END
@@ -38,6 +39,10 @@
 // connection under a number of its own. Neither end sends more than was granted,
 // so that a connection nobody reads costs 64 KiB and holds up nothing else. The
 // guest understands nothing of what it carries; the host decides where it goes.
+//
+// BIND prepares for calls that are bound: the kernel keeps their files, their
+// programs and all that these start to some directories. A host marks the calls
+// it makes for an agent, and leaves its own as they are.
 //
 // # The life of a guest
 //

@@ -81,10 +81,10 @@ func (r *running) feed(p []byte) error {
 func (s *server) exec(c *call, req execRequest) {
 	began := time.Now()
 	var d done
-	kills := oomKills()
+	kills, refusals := oomKills(), forkRefusals()
 	pipes, err := s.start(c.exec, req)
 	if err != nil {
-		s.finish(c, done{Code: -1, StartError: clip(err.Error(), maxErrorText)})
+		s.finish(c, done{Code: -1, StartError: clip(err.Error(), maxErrorText), PIDs: forkRefusals() > refusals})
 		return
 	}
 	s.await(c, time.Duration(req.TimeoutMS)*time.Millisecond, &d)
@@ -93,7 +93,10 @@ func (s *server) exec(c *call, req execRequest) {
 
 	r := c.exec
 	d.exited(r.p)
-	d.OOM = oomKills() > kills
+	d.OOM, d.PIDs = oomKills() > kills, forkRefusals() > refusals
+	if d.Code != 0 {
+		d.Full = []byte(s.full())
+	}
 	d.Stdout, d.Stderr = r.out.total, r.err.total
 	r.sendTail(kindStdout, &r.out)
 	r.sendTail(kindStderr, &r.err)
@@ -172,14 +175,9 @@ func (s *server) start(r *running, req execRequest) (*pipes, error) {
 		return nil, fmt.Errorf("%q: connect: %w", argv[0], err)
 	}
 	attr := &syscall.ProcAttr{Dir: dir, Env: env, Files: ps.child[:], Sys: &syscall.SysProcAttr{Setsid: true}}
-	r.p, err = s.reaper.start(path, argv, attr, func() {
-		r.began = ticks()
-		pids, _ := s.family.pids()
-		r.before = make(map[int]bool, len(pids))
-		for _, pid := range pids {
-			r.before[pid] = true
-		}
-	})
+	if e := s.on(req.Bound, func() { r.p, err = s.reaper.start(path, argv, attr, func() { s.lookAround(r) }) }); e != nil {
+		err = e
+	}
 	ps.closeChild()
 	if err != nil {
 		ps.closeOurs()
@@ -187,4 +185,14 @@ func (s *server) start(r *running, req execRequest) (*pipes, error) {
 	}
 	ps.pump(r)
 	return ps, nil
+}
+
+// lookAround notes what there was before a program.
+func (s *server) lookAround(r *running) {
+	r.began = ticks()
+	pids, _ := s.family.pids()
+	r.before = make(map[int]bool, len(pids))
+	for _, pid := range pids {
+		r.before[pid] = true
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // facts looks at the box from inside. What cannot be read is reported as not
@@ -29,7 +31,35 @@ func facts() Facts {
 	}
 	f.PIDsMax = limitIn("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
 	f.MemoryMax = limitIn("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+	f.OpenFiles, f.FileBytes = processLimit(unix.RLIMIT_NOFILE), processLimit(unix.RLIMIT_FSIZE)
+	var at unix.Statfs_t
+	if unix.Statfs(".", &at) == nil {
+		f.WorkspaceBytes = int64(at.Blocks) * at.Bsize
+	}
 	return f
+}
+
+func processLimit(which int) int64 {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(which, &l); err != nil {
+		return 0
+	}
+	if l.Max > 1<<60 {
+		return -1
+	}
+	return int64(l.Max)
+}
+
+// full is the first of the places where programs write whose file system has no
+// room left, "" for none.
+func (s *server) full() string {
+	for _, dir := range []string{s.dir, "/tmp", "/var/tmp", "/dev/shm", "/run"} {
+		var at unix.Statfs_t
+		if unix.Statfs(dir, &at) == nil && at.Type == unix.TMPFS_MAGIC && (at.Bavail == 0 || at.Files > 0 && at.Ffree == 0) {
+			return dir
+		}
+	}
+	return ""
 }
 
 // upInterfaces lists the interfaces that are up. Some kernels put tunnel
@@ -83,14 +113,24 @@ func limitIn(v2, v1 string) int64 {
 // oomKills counts what the kernel has killed in this box for want of memory;
 // 0 when it does not say.
 func oomKills() int64 {
-	b, err := os.ReadFile("/sys/fs/cgroup/memory.events")
+	return countIn("oom_kill", "/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
+}
+
+// forkRefusals counts how often the kernel has refused this box a process.
+func forkRefusals() int64 {
+	return countIn("max", "/sys/fs/cgroup/pids.events", "/sys/fs/cgroup/pids/pids.events")
+}
+
+// countIn reads a cgroup's counter: of v2's file, else of v1's.
+func countIn(name, v2, v1 string) int64 {
+	b, err := os.ReadFile(v2)
 	if err != nil {
-		if b, err = os.ReadFile("/sys/fs/cgroup/memory/memory.oom_control"); err != nil {
+		if b, err = os.ReadFile(v1); err != nil {
 			return 0
 		}
 	}
 	for line := range strings.Lines(string(b)) {
-		if n, ok := strings.CutPrefix(line, "oom_kill "); ok {
+		if n, ok := strings.CutPrefix(line, name+" "); ok {
 			count, _ := strconv.ParseInt(strings.TrimSpace(n), 10, 64)
 			return count
 		}

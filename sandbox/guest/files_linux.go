@@ -19,7 +19,12 @@ var errNotRegular = errors.New("not a regular file")
 func (s *server) read(c *call, req readRequest) done {
 	s.bulk <- struct{}{}
 	defer func() { <-s.bulk }()
-	fd, st, err := openRegular(string(req.Path))
+	var fd int
+	var st unix.Stat_t
+	var err error
+	if e := s.on(req.Bound, func() { fd, st, err = openRegular(string(req.Path)) }); e != nil {
+		err = e
+	}
 	if err != nil {
 		return done{Err: toWire(err)}
 	}
@@ -88,6 +93,7 @@ type writeOp struct {
 	f          *os.File
 	owed       int64
 	mode       fs.FileMode
+	bound      bool
 }
 
 func (s *server) beginWrite(f frame) error {
@@ -101,7 +107,11 @@ func (s *server) beginWrite(f frame) error {
 	if taken || full || req.Size < 0 {
 		return fmt.Errorf("write %d is begun twice, one too many, or of no size", f.id)
 	}
-	w, err := openWrite(req)
+	var w *writeOp
+	var err error
+	if e := s.on(req.Bound, func() { w, err = openWrite(req) }); e != nil {
+		err = e
+	}
 	if err != nil {
 		return s.sendJSON(kindDone, f.id, done{Err: writeError(err)})
 	}
@@ -110,7 +120,7 @@ func (s *server) beginWrite(f frame) error {
 }
 
 func openWrite(req writeRequest) (*writeOp, error) {
-	w := &writeOp{path: string(req.Path), owed: req.Size, mode: fs.FileMode(req.Mode).Perm()}
+	w := &writeOp{path: string(req.Path), owed: req.Size, mode: fs.FileMode(req.Mode).Perm(), bound: req.Bound}
 	if !filepath.IsAbs(w.path) {
 		return nil, errors.New("the path is not absolute")
 	}
@@ -156,11 +166,17 @@ func (s *server) settleWrite(id uint32, w *writeOp, err error) error {
 		return nil
 	}
 	delete(s.writes, id)
-	if err == nil {
-		err = w.commit()
+	if e := s.on(w.bound, func() {
+		if err == nil {
+			err = w.commit()
+		}
+		if err != nil {
+			w.abort()
+		}
+	}); e != nil {
+		err = e
 	}
 	if err != nil {
-		w.abort()
 		return s.sendJSON(kindDone, id, done{Err: writeError(err)})
 	}
 	return s.sendJSON(kindDone, id, done{})
@@ -203,8 +219,12 @@ func toWire(err error) *wireError {
 		w.Kind = wireNotFound
 	case errors.Is(err, errNotRegular), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO):
 		w.Kind = wireNotRegular
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		w.Kind = wireNoSpace
+	case errors.Is(err, syscall.EACCES):
+		w.Kind = wireDenied
+	case errors.Is(err, syscall.EFBIG):
+		w.Kind = wireFileSize
 	}
 	return w
 }

@@ -11,7 +11,7 @@ import (
 
 // Version is the protocol's number. Both ends must have the same one: a guest
 // is always delivered by the host that talks to it.
-const Version = 2
+const Version = 3
 
 const (
 	headerLen  = 9
@@ -34,8 +34,9 @@ const (
 	kindWrite
 	kindList
 	kindQuiesce
+	kindBind
 
-	kindFacts kind = iota + 0x80 - 8
+	kindFacts kind = iota + 0x80 - 9
 	kindPong
 	kindStdout
 	kindStderr

@@ -39,7 +39,7 @@ func readFrame(r io.Reader) (kind byte, id uint32, payload string, err error) {
 	return h[4], binary.BigEndian.Uint32(h[5:]), string(p), err
 }
 
-const factsJSON = `{"version":2,"pid":1}`
+const factsJSON = `{"version":3,"pid":1}`
 
 // impostor is a guest whose every word the test chooses: it greets, and then
 // answers each request with answer's frames.
@@ -250,7 +250,7 @@ func TestConnectFails(t *testing.T) {
 		"on another kind":      {string(frame(end, 0, "{}")), guest.ErrTampered},
 		"on another id":        {string(frame(facts, 1, factsJSON)), guest.ErrTampered},
 		"on nonsense":          {string(frame(facts, 0, "nonsense")), guest.ErrTampered},
-		"on another version":   {string(frame(facts, 0, `{"version":3}`)), guest.ErrTampered},
+		"on another version":   {string(frame(facts, 0, `{"version":4}`)), guest.ErrTampered},
 		"on an endless frame":  {"\xff\xff\xff\xff\x81\x00\x00\x00\x00", guest.ErrTampered},
 		"when the stream ends": {"\x00\x00", guest.ErrLost},
 		"when nothing comes":   {"", guest.ErrStuck},

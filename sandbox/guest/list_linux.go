@@ -25,7 +25,11 @@ func (s *server) list(c *call, req listRequest) done {
 		return done{Err: toWire(errors.New("the path is not absolute"))}
 	}
 	w := &walk{limit: limit, recursive: req.Recursive, cancelled: c.cancelled}
-	if err := w.run(root); err != nil {
+	var err error
+	if e := s.on(req.Bound, func() { err = w.run(root) }); e != nil {
+		err = e
+	}
+	if err != nil {
 		return done{Err: toWire(err)}
 	}
 	slices.SortFunc(w.entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })

@@ -33,6 +33,12 @@ type Facts struct {
 	// readable.
 	PIDsMax   int64 `json:"pids_max"`
 	MemoryMax int64 `json:"memory_max"`
+	// OpenFiles and FileBytes are what the kernel permits each process, -1 for
+	// no limit; WorkspaceBytes is the size of the file system the guest was
+	// started in.
+	OpenFiles      int64 `json:"open_files"`
+	FileBytes      int64 `json:"file_bytes"`
+	WorkspaceBytes int64 `json:"workspace_bytes"`
 }
 
 type execRequest struct {
@@ -44,23 +50,37 @@ type execRequest struct {
 	Tail      int      `json:"tail"`
 	HardCap   int64    `json:"hard_cap"`
 	Stdin     int      `json:"stdin,omitempty"` // bytes that follow as DATA
+	Bound     bool     `json:"bound,omitempty"` // here and below: see bindRequest
 }
 
 type readRequest struct {
 	Path  []byte `json:"path"`
 	Limit int64  `json:"limit"`
+	Bound bool   `json:"bound,omitempty"`
 }
 
 type writeRequest struct {
 	Path []byte `json:"path"`
 	Size int64  `json:"size"` // bytes that follow as DATA
 	Mode uint32 `json:"mode"` // for a file that does not exist yet
+
+	Bound bool `json:"bound,omitempty"`
 }
 
 type listRequest struct {
 	Path      []byte `json:"path"`
 	Recursive bool   `json:"recursive"`
 	Limit     int    `json:"limit"`
+	Bound     bool   `json:"bound,omitempty"`
+}
+
+// bindRequest says what bound calls may reach; see [Client.Bind].
+type bindRequest struct {
+	Dirs   [][]byte `json:"dirs,omitempty"` // to be made
+	Narrow bool     `json:"narrow,omitempty"`
+	Top    []byte   `json:"top,omitempty"`
+	Read   [][]byte `json:"read,omitempty"`
+	Write  [][]byte `json:"write,omitempty"`
 }
 
 // done ends every call. Only the fields of its kind of call are set.
@@ -72,6 +92,8 @@ type done struct {
 	TimedOut   bool   `json:"timed_out,omitempty"`
 	OutputCap  bool   `json:"output_cap,omitempty"`
 	OOM        bool   `json:"oom,omitempty"`
+	PIDs       bool   `json:"pids,omitempty"`
+	Full       []byte `json:"full,omitempty"`
 	StartError string `json:"start_error,omitempty"`
 	Stdout     int64  `json:"stdout,omitempty"` // bytes written by the program
 	Stderr     int64  `json:"stderr,omitempty"`
@@ -96,6 +118,9 @@ const (
 	wireNotRegular = "not_regular"
 	wireNoParent   = "no_parent"
 	wireNoSpace    = "no_space"
+	wireFileSize   = "file_size"
+	wireDenied     = "denied"
+	wireUnbound    = "unbound"
 	wireOther      = "other"
 )
 
@@ -104,6 +129,11 @@ var (
 	ErrNotFound   = errors.New("no such file or directory")
 	ErrNotRegular = errors.New("not a regular file")
 	ErrNoSpace    = errors.New("no space left in the sandbox")
+	ErrFileSize   = errors.New("the file is larger than a process may make one")
+	// ErrDenied: the file's mode, or the box's bounds, forbid it.
+	ErrDenied = errors.New("permission denied")
+	// ErrUnbound: programs cannot be kept to directories here.
+	ErrUnbound = errors.New("programs cannot be kept to directories")
 	// ErrNoParent: the path leads through something that is no directory.
 	ErrNoParent = errors.New("a parent is not a directory")
 )
@@ -119,6 +149,12 @@ func (e *wireError) err() error {
 		return ErrNotRegular
 	case wireNoSpace:
 		return ErrNoSpace
+	case wireFileSize:
+		return ErrFileSize
+	case wireDenied:
+		return ErrDenied
+	case wireUnbound:
+		return fmt.Errorf("%w: %s", ErrUnbound, printable(clip(e.Text, maxErrorText)))
 	case wireNoParent:
 		return ErrNoParent
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/agentclash/agentclash/sandbox/guest"
 )
 
-const greeting = `{"version":2,"idle_ms":60000}`
+const greeting = `{"version":3,"idle_ms":60000}`
 
 func TestGuestEndsOnABrokenProtocol(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,6 +29,8 @@ type server struct {
 
 	tunnels *tunnels
 	proxied bool // programs can reach the proxy; only serve's goroutine
+
+	bounds atomic.Pointer[bounds] // nil until the host binds the box
 
 	mu    sync.Mutex
 	calls map[uint32]*call
@@ -107,6 +110,9 @@ func (s *server) handle(f frame) error {
 	case kindList:
 		var req listRequest
 		return s.begin(f, &req, func(c *call) { s.finish(c, s.list(c, req)) })
+	case kindBind:
+		var req bindRequest
+		return s.begin(f, &req, func(c *call) { s.finish(c, s.bind(req)) })
 	case kindWrite:
 		return s.beginWrite(f)
 	case kindData:
@@ -162,7 +168,7 @@ func (s *server) finish(c *call, d done) {
 
 func (s *server) killCall(id uint32) {
 	if w := s.writes[id]; w != nil {
-		w.abort()
+		_ = s.on(w.bound, w.abort)
 		delete(s.writes, id)
 		_ = s.sendJSON(kindDone, id, done{Err: &wireError{Kind: wireOther, Text: "cancelled"}})
 		return

@@ -30,11 +30,11 @@ func lifeChecks() []check {
 }
 
 func describe(t *testing.T, k *contract) {
-	d, err := k.provider.Describe(during(t))
+	d, err := k.provider.Describe(during(t), sandbox.Spec{})
 	if err != nil || d.Kind == "" {
 		t.Fatalf("describe: got %+v, %v, want a kind and no error", d, err)
 	}
-	if again, err := k.provider.Describe(during(t)); err != nil || again != d {
+	if again, err := k.provider.Describe(during(t), sandbox.Spec{}); err != nil || again != d {
 		t.Errorf("describe again: got %+v, %v, want %+v", again, err, d)
 	}
 }

@@ -69,6 +69,9 @@ func (p *MemoryProvider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.S
 	if spec.Network != nil && !p.runs() {
 		return nil, fmt.Errorf("%s with a network: %w", what, sandbox.ErrNoProcess)
 	}
+	if len(spec.Packages) > 0 && !p.runs() {
+		return nil, fmt.Errorf("%s with packages: %w", what, sandbox.ErrNoProcess)
+	}
 	b, onOpen := p.add(ctx, spec)
 	if b == nil {
 		return nil, fmt.Errorf("%s: %w", what, sandbox.ErrClosed)
@@ -109,7 +112,10 @@ func (p *MemoryProvider) add(ctx context.Context, spec sandbox.Spec) (*MemoryBox
 }
 
 // Describe says that the boxes are in memory.
-func (p *MemoryProvider) Describe(context.Context) (sandbox.Description, error) {
+func (p *MemoryProvider) Describe(_ context.Context, spec sandbox.Spec) (sandbox.Description, error) {
+	if len(spec.Packages) > 0 && !p.runs() {
+		return sandbox.Description{}, fmt.Errorf("describe a box in memory with packages: %w", sandbox.ErrNoProcess)
+	}
 	return sandbox.Description{Kind: "memory"}, nil
 }
 

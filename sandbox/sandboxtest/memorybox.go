@@ -250,6 +250,9 @@ func (b *MemoryBox) WriteFile(ctx context.Context, name string, data []byte) err
 			return fmt.Errorf("%s: %q is not a directory: %w", what, parent, sandbox.ErrNotFound)
 		}
 	}
+	if most := b.spec.Limits.FileBytes; most > 0 && int64(len(data)) > most {
+		return fmt.Errorf("%s: %w", what, sandbox.ErrFileSize)
+	}
 	used := int64(len(data) - len(b.files[abs]))
 	for _, d := range b.files {
 		used += int64(len(d))

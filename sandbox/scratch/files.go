@@ -99,7 +99,7 @@ func (b *box) write(path string, data []byte) error {
 		return err
 	}
 	if int64(len(data)) > b.fileBytes {
-		return fmt.Errorf("a file of %d bytes, at most %d: %w", len(data), b.fileBytes, sandbox.ErrNoSpace)
+		return fmt.Errorf("a file of %d bytes, at most %d: %w", len(data), b.fileBytes, sandbox.ErrFileSize)
 	}
 	cost := charge(int64(len(data))) + missing*blockBytes
 	if b.used+cost > b.workspaceBytes {

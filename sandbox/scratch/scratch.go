@@ -58,7 +58,7 @@ func New(o Options) (*Provider, error) {
 	return &Provider{opts: o, boxes: map[*box]struct{}{}}, nil
 }
 
-// Open makes an empty box. Of the spec it honours WorkspaceBytes and Lifetime:
+// Open makes an empty box. Of the spec it honours WorkspaceBytes, FileBytes and Lifetime:
 // what runs no program has no use for the rest.
 func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Session, error) {
 	limit := cmp.Or(spec.Limits.WorkspaceBytes, sandbox.DefaultLimits().WorkspaceBytes)
@@ -67,6 +67,9 @@ func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Session
 	}
 	if spec.Network != nil {
 		return nil, fmt.Errorf("open scratch box with a network: %w", sandbox.ErrNoProcess)
+	}
+	if len(spec.Packages) > 0 {
+		return nil, fmt.Errorf("open scratch box with packages: %w", sandbox.ErrNoProcess)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open scratch box: %w", err)
@@ -81,6 +84,9 @@ func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Session
 		return nil, fmt.Errorf("open scratch box: %w", &sandbox.BoxError{Kind: sandbox.Engine, Err: err})
 	}
 	b := &box{dir: dir, root: root, workspaceBytes: limit, fileBytes: p.opts.FileBytes, forget: p.forget}
+	if most := spec.Limits.FileBytes; most > 0 {
+		b.fileBytes = min(b.fileBytes, most)
+	}
 	p.boxes[b] = struct{}{}
 	if spec.Lifetime > 0 {
 		b.expiry = time.AfterFunc(spec.Lifetime, func() { b.expire(spec.Lifetime) })
@@ -110,7 +116,10 @@ func (p *Provider) forget(b *box) {
 }
 
 // Describe says that the boxes are scratch directories.
-func (p *Provider) Describe(context.Context) (sandbox.Description, error) {
+func (p *Provider) Describe(_ context.Context, spec sandbox.Spec) (sandbox.Description, error) {
+	if len(spec.Packages) > 0 {
+		return sandbox.Description{}, fmt.Errorf("describe scratch boxes with packages: %w", sandbox.ErrNoProcess)
+	}
 	return sandbox.Description{Kind: Kind}, nil
 }
 

@@ -78,7 +78,7 @@ func entries(t *testing.T, dir string) []string {
 
 func TestDescribe(t *testing.T) {
 	t.Parallel()
-	got, err := provider(t, scratch.Options{}).Describe(t.Context())
+	got, err := provider(t, scratch.Options{}).Describe(t.Context(), sandbox.Spec{})
 	if want := (sandbox.Description{Kind: "scratch"}); err != nil || got != want {
 		t.Errorf("describe: got %+v, %v, want %+v", got, err, want)
 	}
@@ -226,8 +226,8 @@ func TestOneFileIsBounded(t *testing.T) {
 	if err := box.WriteFile(t.Context(), "x", make([]byte, 1000)); err != nil {
 		t.Errorf("write 1000 bytes: got %v, want no error", err)
 	}
-	if err := box.WriteFile(t.Context(), "new/y", make([]byte, 1001)); !errors.Is(err, sandbox.ErrNoSpace) {
-		t.Errorf("write 1001 bytes: got %v, want ErrNoSpace", err)
+	if err := box.WriteFile(t.Context(), "new/y", make([]byte, 1001)); !errors.Is(err, sandbox.ErrFileSize) || !errors.Is(err, sandbox.ErrNoSpace) {
+		t.Errorf("write 1001 bytes: got %v, want ErrFileSize, which is ErrNoSpace", err)
 	}
 	if d := cmp.Diff([]string{"x"}, entries(t, box.ID())); d != "" {
 		t.Errorf("workspace (-want +got):\n%s", d)
