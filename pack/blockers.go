@@ -59,7 +59,7 @@ func (b *blockers) mode() {
 
 // blocks are the parts of the format that nothing reads yet.
 func (b *blockers) blocks() {
-	if !b.Security.empty() {
+	if !b.Security.Empty() {
 		b.add("security", "this version does not plant secrets or look for what is forbidden yet")
 	}
 	if b.Modality == Voice {

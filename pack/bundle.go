@@ -19,7 +19,7 @@ type Pack struct {
 	Tools         map[string]any `json:"tools"`
 	Challenges    []Challenge    `json:"challenges"`
 	InputSets     []InputSet     `json:"input_sets"`
-	Security      *Security      `json:"security"`
+	Security      *scoring.Security      `json:"security"`
 	Modality      string         `json:"modality"`
 	InterfaceSpec *InterfaceSpec `json:"interface_spec"`
 	Scenario      *Scenario      `json:"scenario"`

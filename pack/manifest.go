@@ -31,7 +31,7 @@ type manifest struct {
 	Sandbox        *Sandbox        `json:"sandbox,omitempty"`
 	Scenario       *Scenario       `json:"scenario,omitempty"`
 	SchemaVersion  int             `json:"schema_version"`
-	Security       *Security       `json:"security,omitempty"`
+	Security       *scoring.Security       `json:"security,omitempty"`
 	ToolPolicy     map[string]any  `json:"tool_policy"`
 	Tools          map[string]any  `json:"tools,omitzero"`
 	Version        manifestNumbers `json:"version"`
