@@ -34,9 +34,13 @@ type attempt struct {
 	tools      *tool.Set       // likewise
 	dialer     *egress.Dialer  // nil when the pack permits no network
 	decided    decisions       // about the network, and not stated yet
+	vault      *vault          // nil without secrets that it is the decoy of
 	panel      *panel          // the judges
 	carried    bool            // the agent's part is an earlier attempt's, which has ended
 	ranked     event.JudgeUse  // what earlier attempts used of their group's limits
+
+	messages []provider.Message // of the agent's work, when it has ended
+	told     bool               // secrets that come with a tool's result have come
 
 	startedAt  time.Time // of the agent's part; staging is not counted
 	steps      int
@@ -159,16 +163,15 @@ func (a *attempt) spec() sandbox.Spec {
 		Limits: sandbox.DefaultLimits(),
 		// graders come after the agent's own time
 		Lifetime: a.limits.trial + a.run.graderTime + 5*time.Minute,
+		Env:      a.run.plan.pack.Environment(),
+	}
+	if block := a.run.plan.pack.Security; !block.Empty() && len(block.AdversarialPrompts) > 0 {
+		s.Lifetime += a.limits.trial // and the prompts after these
 	}
 	if most := a.run.plan.pack.MaxWorkspaceBytes(); most > 0 {
 		s.Limits.WorkspaceBytes = most
 	}
-	if box := a.run.plan.pack.Version.Sandbox; box != nil {
-		s.Env = box.EnvVars
-	}
-	if a.run.network.programs {
-		s.Network = a.dialer.Serve
-	}
+	a.gateway(&s)
 	return s
 }
 
@@ -183,11 +186,15 @@ func (a *attempt) work(ctx context.Context) ending {
 		start.ExecutionTarget, start.SandboxID = a.run.plan.Sandbox.Kind, a.box.ID()
 	}
 	a.log.emit(event.Started, start)
+	a.planted()
 	agentCtx, stop := context.WithTimeoutCause(ctx, a.limits.trial, errTrialTimeout)
 	end := a.loop(agentCtx)
 	stop()
 	if end.fault == faultHalt {
 		return end
+	}
+	if lost := a.stateVault(ctx); lost.fault != faultNone && end.scored() {
+		end = lost
 	}
 	a.ended(end)
 	if end.fault != faultNone && end.fault != faultAgent {
@@ -197,6 +204,11 @@ func (a *attempt) work(ctx context.Context) ending {
 	a.stateEgress()
 	if verified.fault != faultNone {
 		return verified
+	}
+	if end.fault == faultNone {
+		if probed := a.probe(ctx); probed.fault != faultNone {
+			return probed
+		}
 	}
 	return end
 }

@@ -26,6 +26,7 @@ func (p *Pack) Blockers() []Blocker {
 	b.filesystem()
 	b.prompts()
 	b.workspaceFiles()
+	b.security()
 	for _, f := range p.Version.EvaluationSpec.Unsupported() {
 		b.add(specField+"."+f.Field, "%s", f.Message)
 	}
@@ -59,9 +60,6 @@ func (b *blockers) mode() {
 
 // blocks are the parts of the format that nothing reads yet.
 func (b *blockers) blocks() {
-	if !b.Security.Empty() {
-		b.add("security", "this version does not plant secrets or look for what is forbidden yet")
-	}
 	if b.Modality == Voice {
 		b.add("modality", "this version does not run voice packs")
 	}

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -48,6 +49,7 @@ type plan struct {
 	layout   layout
 	env      map[string]string
 	network  sandbox.Network
+	port     int // of the network's proxy
 	lifetime time.Duration
 	labels   map[string]string
 	// countFiles: the engine takes a limit on the number of files.
@@ -79,7 +81,7 @@ func (p *Provider) plan(spec sandbox.Spec, img image, g guestFile) (plan, error)
 	}
 	return plan{
 		image: img, volume: g.volume, limits: limits, layout: y,
-		env: spec.Env, network: spec.Network, lifetime: lifetime, labels: labels, countFiles: p.engine.Name != podman,
+		env: spec.Env, network: spec.Network, port: cmp.Or(spec.NetworkPort, sandbox.ProxyPort), lifetime: lifetime, labels: labels, countFiles: p.engine.Name != podman,
 	}, nil
 }
 
@@ -144,7 +146,7 @@ func (b plan) environ() []string {
 		}
 	}
 	if b.network != nil {
-		maps.Copy(env, sandbox.ProxyVariables())
+		maps.Copy(env, sandbox.ProxyVariables(b.port))
 	}
 	maps.Copy(env, b.env)
 	var all []string

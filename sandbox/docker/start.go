@@ -63,7 +63,7 @@ func (p *Provider) start(ctx context.Context, b plan, g guestFile) (_ *Session, 
 		return nil, &sandbox.BoxError{Kind: sandbox.Engine, Detail: strings.Join(warnings, "; "), Err: fmt.Errorf("the engine did not keep to what a box must be: %s", wrong)}
 	}
 	if b.network != nil {
-		if _, err := c.Proxy(within, sandbox.ProxyPort, b.network); err != nil {
+		if _, err := c.Proxy(within, b.port, b.network); err != nil {
 			_ = c.Close()
 			return nil, &sandbox.BoxError{Kind: sandbox.Engine, Detail: st.lastWords(), Err: err}
 		}
