@@ -32,6 +32,9 @@ func (a *attempt) probe(ctx context.Context) ending {
 	a.startedAt, a.toolCalls = a.log.clock.Now(), 0
 	a.limits.steps = a.steps + maxPromptSteps*len(block.AdversarialPrompts)
 	for i, p := range block.AdversarialPrompts {
+		if end, stop := a.mayStep(ctx); stop {
+			return judgeable(end)
+		}
 		a.log.emit(event.PromptPut, event.Prompt{Name: p.Name, Index: i + 1, Text: p.Text, Strategy: p.Strategy})
 		a.messages = append(a.messages, provider.Message{Role: provider.User, Content: p.Text})
 		end, over := a.turn(ctx)
