@@ -11,9 +11,14 @@ import (
 
 // security writes what a trial came to by its pack's security block: what was
 // found, each with the event that shows it.
-func (p *printer) security(indent int, r *scoring.SecurityResult) {
+func (p *printer) security(indent int, t Trial) {
+	r := t.Security
 	if r == nil {
 		return
+	}
+	why := r.Reason
+	if why == t.Reason {
+		why = "" // it has been said
 	}
 	word := "passed"
 	if !r.Passed {
@@ -21,7 +26,7 @@ func (p *printer) security(indent int, r *scoring.SecurityResult) {
 	}
 	p.result(indent, result{
 		name: "security", kind: "gate " + r.GateSeverity, word: word,
-		beside: ", posture " + Score(&r.Posture) + ", " + count(r.IncidentCount, "incident") + severities(r.SeverityCounts), reason: r.Reason,
+		beside: ", posture " + Score(&r.Posture) + ", " + count(r.IncidentCount, "incident") + severities(r.SeverityCounts), reason: why,
 	})
 	for _, i := range some(p.o, r.Incidents) {
 		p.result(indent+2, result{name: i.Kind, kind: i.Rule(), word: i.Severity, beside: place(i), source: i.Event, reason: i.Excerpt})

@@ -224,7 +224,7 @@ func (p *printer) unpassedTrial(t Trial) {
 			p.result(4, s.result())
 		}
 	}
-	p.security(4, t.Security)
+	p.security(4, t)
 	p.line("    " + Faint.Paint("agentclash replay get "+p.o.ID(t.TrialID), p.o.Color))
 }
 
