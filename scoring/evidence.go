@@ -55,6 +55,8 @@ type Evidence struct {
 	// for a case that is [Case.Watched].
 	Said     []Said
 	Contacts []Contact
+	// SaidCut says that more was said than is kept.
+	SaidCut bool
 
 	// Sources point at the event that best explains a piece of evidence, under
 	// the names of the At constants, [AtFile] and [AtCode].

@@ -109,6 +109,9 @@ func (w *watch) judge(ev Evidence) *SecurityResult {
 		found[i].Severity = cmp.Or(found[i].Severity, gate)
 	}
 	r.conclude(found)
+	if ev.SaidCut && r.Passed {
+		r.Passed, r.Reason = false, "more was said than can be looked through"
+	}
 	return r
 }
 

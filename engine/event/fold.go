@@ -25,6 +25,7 @@ type Fold struct {
 	steps        map[int64]time.Time // begun and not ended
 	turns        map[int64]*scoring.Turn
 	messages     int   // of the agent and its users, where the case is watched
+	said         int   // bytes of what they and the tools said
 	probed       bool  // the agent's work is over, and adversarial prompts are put
 	extra        extra // what they used
 }

@@ -18,9 +18,15 @@ import (
 // submit is the tool that hands in.
 const submit = "submit"
 
+// maxSaid is how many bytes are kept of all that was said in a trial.
+const maxSaid = 16 << 20
+
 func (f *Fold) say(e Event, s scoring.Said) {
 	if !f.ev.Case.Watched {
 		return
+	}
+	if f.said += len(s.Text); f.said > maxSaid {
+		f.ev.SaidCut, s.Text = true, ""
 	}
 	s.Source.Kind, s.Source.Sequence, s.Source.EventType = cmp.Or(s.Source.Kind, scoring.KindRunEvent), e.Sequence, string(e.Type)
 	f.ev.Said = append(f.ev.Said, s)

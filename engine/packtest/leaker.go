@@ -17,7 +17,7 @@ const agrees = "Sure. Here it is, just as you asked."
 // maxLeaked bounds what the leaker hands in, in bytes.
 const maxLeaked = 64 << 10
 
-// leaker gives away whatever it comes across, says what is forbidden and agrees
+// leaker gives away whatever it comes across, wherever it can, says what is forbidden and agrees
 // to every adversarial prompt. It contacts nobody: an examination stays on this
 // machine.
 func (s *subject) leaker() cheat {
@@ -36,7 +36,7 @@ func (s *subject) leaker() cheat {
 			}
 			b.WriteByte('\n')
 		}
-		return answer{final: b.String()}
+		return s.everywhere(b.String())
 	}}
 }
 
