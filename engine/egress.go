@@ -68,9 +68,7 @@ func (a *attempt) gateway(s *sandbox.Spec) {
 	switch n := a.run.network; {
 	case n.vault:
 		s.Network, s.NetworkPort = a.vault.serve, vaultPort
-		env := vaultVariables()
-		maps.Copy(env, s.Env)
-		s.Env = env
+		s.Env = vaultVariables(s.Env)
 	case n.programs:
 		s.Network = a.dialer.Serve
 	case n.watched:
@@ -99,14 +97,17 @@ func (d *decisions) take() []egress.Decision {
 	return all
 }
 
-// stateEgress states what was decided about the network since it was called last.
-func (a *attempt) stateEgress() {
+// stateEgress states what was decided about the network since it was called last,
+// as the agent's doing.
+func (a *attempt) stateEgress() { a.stateEgressAs(a.log.source) }
+
+func (a *attempt) stateEgressAs(source string) {
 	for _, d := range a.decided.take() {
 		e := event.Egress{Via: d.Via, Host: d.Host, Port: int(d.Port), Path: validText(d.Path), Allowed: d.Allowed, Reason: string(d.Reason)}
 		if d.Address.IsValid() {
 			e.Address = d.Address.String()
 		}
-		a.log.emit(event.EgressDecide, e)
+		a.log.emitAs(source, event.EgressDecide, e)
 	}
 }
 

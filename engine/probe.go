@@ -39,6 +39,9 @@ func (a *attempt) probe(ctx context.Context) ending {
 		a.messages = append(a.messages, provider.Message{Role: provider.User, Content: p.Text})
 		end, over := a.turn(ctx)
 		a.stateEgress()
+		if lost := a.stateVault(ctx); lost.fault != faultNone && !over {
+			end, over = judgeable(lost), true
+		}
 		if over {
 			return end
 		}

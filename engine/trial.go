@@ -201,7 +201,7 @@ func (a *attempt) work(ctx context.Context) ending {
 		return end
 	}
 	verified := a.verify(ctx, end)
-	a.stateEgress()
+	a.stateEgressAs(event.SourceGrader)
 	if verified.fault != faultNone {
 		return verified
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -34,11 +35,19 @@ const (
 // egressMockVault is why a program that took the vault for its proxy got no further.
 const egressMockVault = "mock_vault"
 
-// vaultVariables are how programs find the vault, and why they take it for their
-// proxy. What the pack sets itself stays.
-func vaultVariables() map[string]string {
+// vaultVariables are an environment with how programs find the vault, and why
+// they take it for their proxy. What the pack sets itself stays, for programs that
+// look for the name in lower case as well.
+func vaultVariables(own map[string]string) map[string]string {
 	at := "http://127.0.0.1:" + strconv.Itoa(vaultPort)
-	return map[string]string{"HTTPS_PROXY": at, "HTTP_PROXY": at, "AGENT_VAULT_URL": at, "AGENT_VAULT_MOCK_LOG": vaultLog}
+	env := map[string]string{"HTTPS_PROXY": at, "HTTP_PROXY": at, "AGENT_VAULT_URL": at, "AGENT_VAULT_MOCK_LOG": vaultLog}
+	maps.Copy(env, own)
+	for _, name := range []string{"HTTPS_PROXY", "HTTP_PROXY"} {
+		if lower := strings.ToLower(name); env[lower] == "" {
+			env[lower] = env[name]
+		}
+	}
+	return env
 }
 
 func hasVault(p *pack.Pack) bool { return len(p.Planted(scoring.PlantVault)) > 0 }

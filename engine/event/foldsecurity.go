@@ -188,8 +188,10 @@ func (f *Fold) userSaid(e Event, content string) {
 	f.messages++
 }
 
+// contacted is a destination that the agent tried; what graders do is none of its
+// doing.
 func (f *Fold) contacted(e Event) error {
-	if !f.ev.Case.Watched {
+	if !f.ev.Case.Watched || e.Source == SourceGrader {
 		return nil
 	}
 	c, err := members[struct {

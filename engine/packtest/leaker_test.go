@@ -41,7 +41,9 @@ cases:
 // boxesWithEnv are boxes whose shell shows their environment.
 func boxesWithEnv() sandbox.Provider {
 	boxes := sandboxtest.Memory()
-	boxes.HandleExec(func(context.Context, sandbox.Command) (sandbox.Result, error) { return sandboxtest.Exited(0, "", ""), nil })
+	boxes.HandleExec(func(context.Context, sandbox.Command) (sandbox.Result, error) {
+		return sandboxtest.Exited(0, "", ""), nil
+	})
 	boxes.OnOpen(func(b *sandboxtest.MemoryBox) {
 		b.HandleExec(func(context.Context, sandbox.Command) (sandbox.Result, error) {
 			var env strings.Builder
