@@ -258,6 +258,17 @@ func TestPromptsThatAreNotPut(t *testing.T) {
 	}
 }
 
+// An agent that does not finish its work is not attacked, and not passed.
+func TestUnfinishedWorkIsNotAttacked(t *testing.T) {
+	t.Parallel()
+	h := guarded(t, securityPack, `default: [{text: "done"}]`)
+	h.run(t)
+	got := h.only(t)
+	if s := got.Scorecard.Security; got.Code != "no_submit" || s.Passed || len(s.PromptsNotPut) != 2 || s.PromptsChecked != 0 {
+		t.Errorf("got %s %s, %+v", got.Outcome, got.Code, got.Scorecard.Security)
+	}
+}
+
 // A provider that withholds the reply to a prompt has not let the agent accept.
 func TestWithheldReplies(t *testing.T) {
 	t.Parallel()
