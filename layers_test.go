@@ -18,7 +18,8 @@ const module = "github.com/agentclash/agentclash/"
 // that ends in /... stands for itself and everything below it.
 var layers = map[string][]string{
 	".":                                 {"cmd"},
-	"scoring":                           {"scoring/jsondoc", "scoring/mathexpr", "scoring/similarity", "scoring/textnorm"},
+	"scoring":                           {"scoring/encodings", "scoring/jsondoc", "scoring/mathexpr", "scoring/similarity", "scoring/textnorm"},
+	"scoring/encodings":                 {},
 	"scoring/jsondoc":                   {},
 	"scoring/mathexpr":                  {},
 	"scoring/similarity":                {},
@@ -44,7 +45,7 @@ var layers = map[string][]string{
 	"engine/event":                      {"scoring", "engine/provider"},
 	"engine/tool":                       {"sandbox", "sandbox/egress", "engine/provider", "engine/redact", "engine/tool/query", "pack/template"},
 	"engine/tool/query":                 {},
-	"engine/redact":                     {},
+	"engine/redact":                     {"scoring/encodings"},
 	"engine/packtest":                   {"engine", "engine/event", "engine/provider", "engine/tool", "engine/tool/query", "pack", "sandbox", "scoring"},
 	"engine":                            {"pack", "scoring", "sandbox", "sandbox/egress", "engine/event", "engine/provider", "engine/redact", "engine/tool", "engine/tool/query"},
 	"store":                             {"engine", "engine/event", "scoring"},
@@ -71,6 +72,7 @@ var only = map[string][]string{
 var pure = map[string][]string{
 	"scoring":            machine,
 	"scoring/compare":    machine,
+	"scoring/encodings":  machine,
 	"scoring/jsondoc":    machine,
 	"scoring/mathexpr":   machine,
 	"scoring/similarity": machine,

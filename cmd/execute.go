@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,6 +44,9 @@ func (a *app) execute(ctx context.Context, e execution) (result engine.Result, e
 				a.say("! some sandboxes could not be removed: %v; agentclash sandbox gc tries again", cerr)
 			}
 		}()
+	}
+	if err := engine.CheckPlanted(e.pack, slices.Concat(e.clients.secrets, slices.Collect(maps.Values(e.secrets)))); err != nil {
+		return engine.Result{}, usage("run %s: %w", e.plan.Name, err)
 	}
 	db, err := a.store(ctx)
 	if err != nil {
@@ -179,7 +184,7 @@ func (a *app) snapshot(ctx context.Context, db *store.DB, p *pack.Pack, workspac
 	}
 	s := store.PackSnapshot{
 		Workspace: workspace, Slug: p.Pack.Slug, Name: p.Pack.Name, Family: p.Pack.Family, Version: p.Version.Number, Mode: p.Mode(),
-		Digest: digest, SpecDigest: p.Version.EvaluationSpec.Normalize().Digest(),
+		Digest: digest, SpecDigest: p.SpecDigest(),
 		Manifest: manifest, Assets: p.Assets(), Reference: p.Reference(), Bundle: p.Source(),
 	}
 	for _, set := range p.InputSets {

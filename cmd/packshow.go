@@ -73,7 +73,7 @@ func (a *app) packDocument(ctx context.Context, p *pack.Pack) (view.PackDocument
 	spec := p.Version.EvaluationSpec.Normalize()
 	doc := view.PackDocument{
 		Slug: p.Pack.Slug, Name: p.Pack.Name, Family: p.Pack.Family, Version: p.Version.Number, Mode: p.Mode(), Digest: digest,
-		EvaluationSpec: spec.Name, SpecDigest: spec.Digest(), Reference: p.Reference() != nil,
+		EvaluationSpec: spec.Name, SpecDigest: p.SpecDigest(), Reference: p.Reference() != nil,
 	}
 	if p.Pack.Description != nil {
 		doc.Description = *p.Pack.Description

@@ -1,14 +1,17 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"sync"
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/tool"
 	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/egress"
 )
 
@@ -17,6 +20,8 @@ type network struct {
 	policy   egress.Policy
 	tools    bool // http_request
 	programs bool // those in the box
+	watched  bool // those in the box are refused, and each attempt is a fact
+	vault    bool // those in the box have the mock vault instead
 }
 
 // networkOf reads a pack's rules. The sandbox's network is the tools' too; the
@@ -29,7 +34,10 @@ func networkOf(p *pack.Pack) (network, error) {
 	}
 	allowed, _ := p.Version.ToolPolicy["allow_network"].(bool)
 	n.tools = n.programs || allowed
-	n.programs = n.programs && NeedsOf(p).Process
+	process := NeedsOf(p).Process
+	n.vault = hasVault(p) && process
+	n.watched = p.Security != nil && len(p.Security.ForbiddenEgress) > 0 && process && !n.programs && !n.vault
+	n.programs = n.programs && process && !n.vault
 	if !n.tools {
 		return n, nil
 	}
@@ -42,6 +50,10 @@ func networkOf(p *pack.Pack) (network, error) {
 
 // outside gives an attempt its own way to the network, and its own tools.
 func (a *attempt) outside() {
+	a.vault = nil
+	if a.run.network.vault {
+		a.vault = &vault{decided: a.decided.note}
+	}
 	n := tool.Network{Secrets: a.run.deps.ToolSecrets, Redact: a.run.redact}
 	if a.run.network.tools {
 		a.dialer = egress.New(egress.Options{
@@ -50,6 +62,21 @@ func (a *attempt) outside() {
 		n.Dialer = a.dialer
 	}
 	a.tools = a.run.mode.tools.With(n)
+}
+
+// gateway is who answers the programs in the box: the mock vault, a proxy that
+// permits something or, where what they try is a fact, one that permits nothing.
+func (a *attempt) gateway(s *sandbox.Spec) {
+	switch n := a.run.network; {
+	case n.vault:
+		s.Network, s.NetworkPort = a.vault.serve, vaultPort
+		s.Env = vaultVariables(s.Env)
+	case n.programs:
+		s.Network = func(ctx context.Context, conn net.Conn) { a.dialer.Serve(ctx, conn) } // there is none before prepare
+	case n.watched:
+		refusing := egress.New(egress.Options{Decided: a.decided.note})
+		s.Network = refusing.Serve
+	}
 }
 
 // decisions keeps what was decided until the attempt's own goroutine states it.
@@ -72,14 +99,17 @@ func (d *decisions) take() []egress.Decision {
 	return all
 }
 
-// stateEgress states what was decided about the network since it was called last.
-func (a *attempt) stateEgress() {
+// stateEgress states what was decided about the network since it was called last,
+// as the agent's doing.
+func (a *attempt) stateEgress() { a.stateEgressAs(a.log.source) }
+
+func (a *attempt) stateEgressAs(source string) {
 	for _, d := range a.decided.take() {
-		e := event.Egress{Via: d.Via, Host: d.Host, Port: int(d.Port), Allowed: d.Allowed, Reason: string(d.Reason)}
+		e := event.Egress{Via: d.Via, Host: d.Host, Port: int(d.Port), Path: validText(d.Path), Allowed: d.Allowed, Reason: string(d.Reason)}
 		if d.Address.IsValid() {
 			e.Address = d.Address.String()
 		}
-		a.log.emit(event.EgressDecide, e)
+		a.log.emitAs(source, event.EgressDecide, e)
 	}
 }
 

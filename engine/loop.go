@@ -40,6 +40,7 @@ func (a *attempt) loop(ctx context.Context) ending {
 			end, over := a.text(reply, reminded)
 			a.stepEvent(event.StepDone)
 			if over {
+				a.messages = messages
 				return end
 			}
 			reminded = true
@@ -51,10 +52,11 @@ func (a *attempt) loop(ctx context.Context) ending {
 			return end
 		}
 		a.stepEvent(event.StepDone)
+		messages = append(messages, results...)
 		if over {
+			a.messages = messages
 			return end
 		}
-		messages = append(messages, results...)
 	}
 }
 
@@ -230,11 +232,11 @@ func (a *attempt) callTools(ctx context.Context, calls []provider.ToolCall) (res
 	for _, call := range calls {
 		result, end, over := a.callTool(ctx, call, len(calls) > 1)
 		if over {
-			return nil, end, true
+			return results, end, true
 		}
 		results = append(results, provider.Message{Role: provider.ToolRole, Content: result.Content, ToolCallID: call.ID, IsError: result.IsError})
 		if result.Answer != nil {
-			return nil, done(*result.Answer), true
+			return results, done(*result.Answer), true
 		}
 	}
 	return results, ending{}, false
@@ -260,6 +262,10 @@ func (a *attempt) callTool(ctx context.Context, call provider.ToolCall, among bo
 		a.toolCalls++
 	}
 	a.stateEgress()
+	if end := a.stateVault(ctx); end.fault != faultNone {
+		return tool.Result{}, end, true
+	}
+	result = a.tell(call, result)
 	a.toolEvent(call, result, a.log.clock.Now().Sub(began))
 	return result, ending{}, false
 }

@@ -84,7 +84,7 @@ func rootsOf(p *pack.Pack) sandbox.Roots {
 // boxSpec is what a pack says of the boxes of its trials, in which agents run
 // programs or do not.
 func boxSpec(p *pack.Pack, programs bool) sandbox.Spec {
-	s := sandbox.Spec{Limits: sandbox.DefaultLimits()}
+	s := sandbox.Spec{Limits: sandbox.DefaultLimits(), Env: p.Environment()}
 	l := p.BoxLimits()
 	s.Limits.MemoryBytes = cmp.Or(l.MemoryBytes, s.Limits.MemoryBytes)
 	s.Limits.WorkspaceBytes = cmp.Or(l.WorkspaceBytes, min(s.Limits.WorkspaceBytes, s.Limits.MemoryBytes/100*sandbox.WorkspaceShare))
@@ -94,7 +94,7 @@ func boxSpec(p *pack.Pack, programs bool) sandbox.Spec {
 	s.Limits.OutputBytes = cmp.Or(l.OutputBytes, s.Limits.OutputBytes)
 	s.Limits.FileBytes = l.FileBytes
 	if box := p.Version.Sandbox; box != nil {
-		s.Env, s.Packages = box.EnvVars, box.AdditionalPackages
+		s.Packages = box.AdditionalPackages
 	}
 	if programs {
 		s.Roots = rootsOf(p)

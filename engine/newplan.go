@@ -177,12 +177,16 @@ func (p *Plan) bind(src *pack.Pack) error {
 		return err
 	}
 	p.pack, p.spec = src, src.Version.EvaluationSpec.Normalize()
-	p.SpecDigest = p.spec.Digest()
+	p.SpecDigest = src.SpecDigest()
 	scorer, problems := scoring.Compile(p.spec)
 	if len(problems) > 0 {
 		return fmt.Errorf("evaluation_spec.%s: %s", problems[0].Field, problems[0].Message)
 	}
-	p.scorer = scorer.WithPrices(p.Prices)
+	secured, err := scorer.WithSecurity(src.Security)
+	if err != nil {
+		return err
+	}
+	p.scorer = secured.WithPrices(p.Prices)
 	p.cases = make(map[string]pack.Case, len(set.Cases))
 	for _, c := range set.Cases {
 		p.cases[c.Key()] = c

@@ -110,7 +110,8 @@ func (r *Rescoring) evidence(ended scoring.Trial, events []event.Event) (ev scor
 // no such.
 func agentCode(ended scoring.Trial) string {
 	switch {
-	case ended.Outcome != scoring.OutcomeFailed, ended.Code == scoring.CodeNoOutput, ended.Code == scoring.CodeNoVerdict:
+	case ended.Outcome != scoring.OutcomeFailed, ended.Code == scoring.CodeNoOutput, ended.Code == scoring.CodeNoVerdict,
+		ended.Code == scoring.CodeSecurity:
 		return ""
 	}
 	return ended.Code

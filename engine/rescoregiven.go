@@ -71,13 +71,31 @@ func otherTask(own, with *pack.Pack) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	var other []string
+	if !equal(own.Environment(), with.Environment()) {
+		other = append(other, "the environment")
+	}
+	if !equal(own.Told(), with.Told()) || !equal(prompts(own), prompts(with)) {
+		other = append(other, "the planted secrets or adversarial prompts")
+	}
 	// the definitions are what the models saw, the blocks what the calls did
 	for _, pair := range [][2]any{{was.definitions(), now.definitions()}, {own.Tools, with.Tools}} {
 		if same, err := sameJSON(pair[0], pair[1]); err != nil || !same {
-			return []string{"the tools"}, err
+			return append(other, "the tools"), err
 		}
 	}
-	return nil, nil
+	return other, nil
+}
+
+// prompts are the adversarial prompts as they are put, without what is expected.
+func prompts(p *pack.Pack) [][2]string {
+	var list [][2]string
+	if p.Security != nil {
+		for _, a := range p.Security.AdversarialPrompts {
+			list = append(list, [2]string{a.Name, a.Text})
+		}
+	}
+	return list
 }
 
 // otherCase says what is different for the agents of one case.

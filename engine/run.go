@@ -105,6 +105,9 @@ func newRun(plan *Plan, deps Deps) (*run, error) {
 	if m.tools != nil && deps.Boxes == nil {
 		return nil, fmt.Errorf("run %s: %w", plan.Name, sandbox.ErrUnavailable)
 	}
+	if err := CheckPlanted(plan.pack, deps.hidden()); err != nil {
+		return nil, fmt.Errorf("run %s: %w", plan.Name, err)
+	}
 	net, err := networkOf(plan.pack)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/agentclash/agentclash/engine/event"
@@ -36,9 +35,13 @@ type attempt struct {
 	tools      *tool.Set       // likewise
 	dialer     *egress.Dialer  // nil when the pack permits no network
 	decided    decisions       // about the network, and not stated yet
+	vault      *vault          // nil without secrets that it is the decoy of
 	panel      *panel          // the judges
 	carried    bool            // the agent's part is an earlier attempt's, which has ended
 	ranked     event.JudgeUse  // what earlier attempts used of their group's limits
+
+	messages []provider.Message // of the agent's work, when it has ended
+	told     bool               // secrets that come with a tool's result have come
 
 	startedAt  time.Time // of the agent's part; staging is not counted
 	steps      int
@@ -194,9 +197,10 @@ func (a *attempt) spec() sandbox.Spec {
 	s.Labels = sandbox.Labels{RunID: a.run.plan.RunID, TrialID: a.trial.ID, Agent: a.agent.Label, Case: a.trial.CaseKey}
 	// graders come after the agent's own time
 	s.Lifetime = a.limits.trial + a.run.graderTime + 5*time.Minute
-	if a.run.network.programs {
-		s.Network = func(ctx context.Context, conn net.Conn) { a.dialer.Serve(ctx, conn) } // there is none before prepare
+	if block := a.run.plan.pack.Security; !block.Empty() && len(block.AdversarialPrompts) > 0 {
+		s.Lifetime += a.limits.trial // and the prompts after these
 	}
+	a.gateway(&s)
 	return s
 }
 
@@ -211,20 +215,29 @@ func (a *attempt) work(ctx context.Context) ending {
 		start.ExecutionTarget, start.SandboxID = a.run.plan.Sandbox.Kind, a.box.ID()
 	}
 	a.log.emit(event.Started, start)
+	a.planted()
 	agentCtx, stop := context.WithTimeoutCause(ctx, a.limits.trial, errTrialTimeout)
 	end := a.loop(agentCtx)
 	stop()
 	if end.fault == faultHalt {
 		return end
 	}
+	if lost := a.stateVault(ctx); lost.fault != faultNone && end.scored() {
+		end = lost
+	}
 	a.ended(end)
 	if end.fault != faultNone && end.fault != faultAgent {
 		return end
 	}
 	verified := a.verify(ctx, end)
-	a.stateEgress()
+	a.stateEgressAs(event.SourceGrader)
 	if verified.fault != faultNone {
 		return verified
+	}
+	if end.fault == faultNone {
+		if probed := a.probe(ctx); probed.fault != faultNone {
+			return probed
+		}
 	}
 	return end
 }

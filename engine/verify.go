@@ -33,6 +33,7 @@ func (a *attempt) verify(ctx context.Context, agentEnd ending) ending {
 	if err := a.box.Quiesce(ctx); err != nil {
 		return a.verifyFailed(ctx, agentEnd, fmt.Errorf("stop the agent's processes: %w", err))
 	}
+	a.stateEgress() // what comes after it is the graders'
 	for _, f := range a.run.plan.pack.GraderFiles(a.kase) {
 		err := a.box.WriteFile(ctx, f.Path, f.Data)
 		if missing(err) && agentEnd.fault == faultNone {

@@ -30,6 +30,7 @@ func (p *Pack) Blockers() []Blocker {
 	b.room()
 	b.prompts()
 	b.workspaceFiles()
+	b.security()
 	for _, f := range p.Version.EvaluationSpec.Unsupported() {
 		b.add(specField+"."+f.Field, "%s", f.Message)
 	}
@@ -63,9 +64,6 @@ func (b *blockers) mode() {
 
 // blocks are the parts of the format that nothing reads yet.
 func (b *blockers) blocks() {
-	if !b.Security.empty() {
-		b.add("security", "this version does not plant secrets or look for what is forbidden yet")
-	}
 	if b.Modality == Voice {
 		b.add("modality", "this version does not run voice packs")
 	}

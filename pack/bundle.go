@@ -14,15 +14,15 @@ const (
 // its assets. It must not be changed; it is then safe for concurrent use. Its
 // JSON is not the manifest: see [Pack.Manifest].
 type Pack struct {
-	Pack          Meta           `json:"pack"`
-	Version       Version        `json:"version"`
-	Tools         map[string]any `json:"tools"`
-	Challenges    []Challenge    `json:"challenges"`
-	InputSets     []InputSet     `json:"input_sets"`
-	Security      *Security      `json:"security"`
-	Modality      string         `json:"modality"`
-	InterfaceSpec *InterfaceSpec `json:"interface_spec"`
-	Scenario      *Scenario      `json:"scenario"`
+	Pack          Meta              `json:"pack"`
+	Version       Version           `json:"version"`
+	Tools         map[string]any    `json:"tools"`
+	Challenges    []Challenge       `json:"challenges"`
+	InputSets     []InputSet        `json:"input_sets"`
+	Security      *scoring.Security `json:"security"`
+	Modality      string            `json:"modality"`
+	InterfaceSpec *InterfaceSpec    `json:"interface_spec"`
+	Scenario      *Scenario         `json:"scenario"`
 
 	// assets holds the bytes of local assets by their clean path.
 	assets map[string][]byte

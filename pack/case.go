@@ -138,6 +138,7 @@ func (p *Pack) ScoringCase(c Case) scoring.Case {
 		Inputs:       map[string]scoring.CaseInput{},
 		Expectations: map[string]scoring.CaseInput{},
 		Artifacts:    map[string]scoring.AssetEvidence{},
+		Watched:      !p.Security.Empty(),
 	}
 	if len(c.Payload) > 0 {
 		s.Payload = compact(c.Payload)

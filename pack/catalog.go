@@ -22,6 +22,8 @@ var (
 	quantitiesFiles embed.FS
 	//go:embed catalog/secret-hygiene*
 	secretHygieneFiles embed.FS
+	//go:embed catalog/security-boundary*
+	securityBoundaryFiles embed.FS
 	//go:embed catalog/summarization*
 	summarizationFiles embed.FS
 	//go:embed catalog/support-triage*
@@ -47,6 +49,7 @@ func catalog() []catalogued {
 		{"code-fix", codeFixFiles},
 		{"text-to-sql", textToSQLFiles},
 		{"secret-hygiene", secretHygieneFiles},
+		{"security-boundary", securityBoundaryFiles},
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agentclash/agentclash/scoring"
 )
 
 const securityFamily = "security"
@@ -28,8 +30,8 @@ func checkSecurity(c *checker) {
 	checkAdversarialPrompts(c, s.AdversarialPrompts)
 }
 
-func checkPlantedSecrets(c *checker, secrets []PlantedSecret) {
-	locations := []string{"env", "file", "infisical-mock", "tool-output"}
+func checkPlantedSecrets(c *checker, secrets []scoring.PlantedSecret) {
+	locations := []string{scoring.PlantEnv, scoring.PlantFile, scoring.PlantVault, scoring.PlantToolOutput}
 	seen := c.keys()
 	for i, s := range secrets {
 		at := indexed("security.planted_secrets", i)
@@ -38,17 +40,17 @@ func checkPlantedSecrets(c *checker, secrets []PlantedSecret) {
 		if c.require(at+".location", s.Location) && !slices.Contains(locations, s.Location) {
 			c.fail(at+".location", "%s", c.oneOf(s.Location, locations))
 		}
-		if s.Location == "file" && s.FilePath == "" {
+		if s.Location == scoring.PlantFile && s.FilePath == "" {
 			c.fail(at+".file_path", "is required when location is file")
 		}
-		if s.Location == "env" && s.Name != "" && !envName.MatchString(s.Name) {
+		if s.Location == scoring.PlantEnv && s.Name != "" && !envName.MatchString(s.Name) {
 			c.fail(at+".name", "is not the name of a variable: letters, digits and _, no digit first")
 		}
 		c.severity(at+".severity", s.Severity)
 	}
 }
 
-func checkForbiddenOutputs(c *checker, outputs []ForbiddenOutput) {
+func checkForbiddenOutputs(c *checker, outputs []scoring.ForbiddenOutput) {
 	for i, o := range outputs {
 		at := indexed("security.forbidden_outputs", i)
 		c.require(at+".description", o.Description)
@@ -60,7 +62,7 @@ func checkForbiddenOutputs(c *checker, outputs []ForbiddenOutput) {
 	}
 }
 
-func checkAdversarialPrompts(c *checker, prompts []AdversarialPrompt) {
+func checkAdversarialPrompts(c *checker, prompts []scoring.AdversarialPrompt) {
 	seen := c.keys()
 	for i, p := range prompts {
 		at := indexed("security.adversarial_prompts", i)
@@ -71,7 +73,7 @@ func checkAdversarialPrompts(c *checker, prompts []AdversarialPrompt) {
 }
 
 func (c *checker) severity(field, value string) {
-	if severities := []string{"low", "medium", "high", "critical"}; value != "" && !slices.Contains(severities, value) {
+	if severities := scoring.Severities(); value != "" && !slices.Contains(severities, value) {
 		c.fail(field, "%s", c.oneOf(value, severities))
 	}
 }

@@ -21,20 +21,20 @@ const manifestVersion = 1
 // manifest is the stored form of a pack. Fields stand in the order of their
 // keys, so that the bytes are those of a sorted document.
 type manifest struct {
-	Challenges     []Challenge     `json:"challenges"`
-	EvaluationSpec scoring.Spec    `json:"evaluation_spec"`
-	Filesystem     map[string]any  `json:"filesystem"`
-	InputSets      []InputSet      `json:"input_sets"`
-	InterfaceSpec  *InterfaceSpec  `json:"interface_spec,omitempty"`
-	Modality       string          `json:"modality,omitempty"`
-	Pack           Meta            `json:"pack"`
-	Sandbox        *Sandbox        `json:"sandbox,omitempty"`
-	Scenario       *Scenario       `json:"scenario,omitempty"`
-	SchemaVersion  int             `json:"schema_version"`
-	Security       *Security       `json:"security,omitempty"`
-	ToolPolicy     map[string]any  `json:"tool_policy"`
-	Tools          map[string]any  `json:"tools,omitzero"`
-	Version        manifestNumbers `json:"version"`
+	Challenges     []Challenge       `json:"challenges"`
+	EvaluationSpec scoring.Spec      `json:"evaluation_spec"`
+	Filesystem     map[string]any    `json:"filesystem"`
+	InputSets      []InputSet        `json:"input_sets"`
+	InterfaceSpec  *InterfaceSpec    `json:"interface_spec,omitempty"`
+	Modality       string            `json:"modality,omitempty"`
+	Pack           Meta              `json:"pack"`
+	Sandbox        *Sandbox          `json:"sandbox,omitempty"`
+	Scenario       *Scenario         `json:"scenario,omitempty"`
+	SchemaVersion  int               `json:"schema_version"`
+	Security       *scoring.Security `json:"security,omitempty"`
+	ToolPolicy     map[string]any    `json:"tool_policy"`
+	Tools          map[string]any    `json:"tools,omitzero"`
+	Version        manifestNumbers   `json:"version"`
 }
 
 type manifestNumbers struct {

@@ -1,6 +1,10 @@
 package pack
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/agentclash/agentclash/scoring"
+)
 
 // normalize gives a pack its one form: names trimmed, legacy spellings turned
 // into today's, empty mappings where the format promises one. Doing it twice
@@ -12,7 +16,7 @@ func (p *Pack) normalize() {
 	lower(&p.Pack.Family)
 	trimAssets(p.Version.Assets)
 	p.Version.DeploymentDefaults = p.Version.DeploymentDefaults.normal()
-	p.Security.normalize()
+	normalizeSecurity(p.Security)
 	if s := p.InterfaceSpec; s != nil {
 		trimEach(s.Transports)
 		trim(&s.ChannelProfile)
@@ -98,9 +102,9 @@ func (d *DeploymentDefaults) normal() *DeploymentDefaults {
 	return n
 }
 
-// normalize leaves the texts of adversarial prompts as they are: spaces may be
+// normalizeSecurity leaves the texts of adversarial prompts as they are: spaces may be
 // part of an attack.
-func (s *Security) normalize() {
+func normalizeSecurity(s *scoring.Security) {
 	if s == nil {
 		return
 	}

@@ -16,7 +16,8 @@ type StagedFile struct {
 
 // WorkspaceFiles returns what an agent finds in its workspace: the assets of
 // the version, of the case's challenge and of the case, then the files written
-// in payload.workspace_files and in inputs of kind workspace, sorted by path.
+// in payload.workspace_files and in inputs of kind workspace, then those that
+// secrets are planted in, sorted by path.
 // Where two want one path, the later in this order wins.
 //
 // A file that any case's expectations refer to is not among them, unless this
@@ -65,7 +66,7 @@ func (p *Pack) staged(c Case) []StagedFile {
 		written, _ := workspaceFiles(list.value)
 		files = append(files, written...)
 	}
-	return files
+	return append(files, p.plantedFiles(files)...)
 }
 
 // agentAssets returns the paths of the assets an agent may have, each once.

@@ -57,7 +57,9 @@ type Spec struct {
 	// Network answers programs in the box that use the network; nil: nobody
 	// does.
 	Network Network
-	Limits  Limits
+	// NetworkPort is the port of the box's proxy; 0 is ProxyPort.
+	NetworkPort int
+	Limits      Limits
 	// Packages are the names of Debian packages that the box has besides those of
 	// its image. They are installed once, before a box is opened, and not in it.
 	Packages []string
@@ -77,13 +79,14 @@ type Spec struct {
 // Programs find the proxy by ProxyVariables. Env has precedence over these.
 type Network func(ctx context.Context, conn net.Conn)
 
-// ProxyPort is the port of a box's proxy, on 127.0.0.1.
+// ProxyPort is the port of a box's proxy, on 127.0.0.1, where nothing else is
+// asked for.
 const ProxyPort = 3128
 
 // ProxyVariables are what programs look for in their environment before they
-// use a proxy.
-func ProxyVariables() map[string]string {
-	at := "http://127.0.0.1:" + strconv.Itoa(ProxyPort)
+// use a proxy, which has this port.
+func ProxyVariables(port int) map[string]string {
+	at := "http://127.0.0.1:" + strconv.Itoa(port)
 	vars := map[string]string{}
 	for _, name := range []string{"http_proxy", "https_proxy", "all_proxy"} {
 		vars[name], vars[strings.ToUpper(name)] = at, at

@@ -64,6 +64,7 @@ type slim struct {
 	latency *int64
 	overall *float64
 	dims    []portion
+	secure  *SecurityResult // its numbers alone
 }
 
 // portion is a trial's part in a dimension's mean.
@@ -158,6 +159,9 @@ func (a *Aggregator) slim(t Trial) slim {
 	}
 	s.sound = t.Scorecard.Validity == ValidityValid
 	s.overall = t.Scorecard.OverallScore
+	if r := t.Scorecard.Security; r != nil {
+		s.secure = &SecurityResult{Passed: r.Passed, Posture: r.Posture, IncidentCount: r.IncidentCount, SeverityCounts: r.SeverityCounts}
+	}
 	for i, d := range t.Scorecard.Dimensions {
 		if d.AgentFault && s.overall == nil {
 			s.overall = new(0.0)
@@ -215,6 +219,30 @@ func (a *Aggregator) Scorecard() AgentScorecard {
 	out.Dimensions = a.means(valid)
 	out.SpentUSD, out.Judging = a.total(), a.judging.total()
 	sums(&out, valid)
+	out.Security = secured(valid)
+	return out
+}
+
+// secured adds up what the trials came to by the security block; nil without one.
+func secured(valid []slim) *AgentSecurity {
+	out := &AgentSecurity{Passed: true, SeverityCounts: map[string]int{}}
+	var posture mean
+	for _, s := range valid {
+		if s.secure == nil {
+			continue
+		}
+		out.Trials++
+		out.Passed = out.Passed && s.secure.Passed
+		out.IncidentCount += s.secure.IncidentCount
+		for word, n := range s.secure.SeverityCounts {
+			out.SeverityCounts[word] += n
+		}
+		posture.add(s.secure.Posture)
+	}
+	if out.Trials == 0 {
+		return nil
+	}
+	out.Posture = *posture.value()
 	return out
 }
 

@@ -4,7 +4,8 @@
 // Decided here: what an evaluation spec may say ([Spec.Validate]) and what of
 // it this version can score ([Spec.Unsupported]), what a reference such as
 // case.expectations.answer resolves to, what each validator, metric, dimension
-// and strategy is worth, whose fault a missing score is, and whether a trial
+// and strategy is worth, what a pack's security block finds in what was said
+// ([Scorer.WithSecurity]), whose fault a missing score is, and whether a trial
 // passed, failed or cannot be judged.
 //
 // Not decided here: what happened. [Evidence] is handed in, folded from stored
@@ -20,7 +21,8 @@
 // is checked and cannot be scored; giving it one is all that it takes.
 //
 // What is an algorithm on plain values has a room of its own below, which knows
-// of no spec, evidence or result: mathexpr, similarity, textnorm and jsondoc.
+// of no spec, evidence or result: mathexpr, similarity, textnorm, jsondoc and
+// encodings.
 //
 // Nothing here needs the rest of the program: another one can import this
 // package, fill in a [Spec] (it has the JSON of a pack's evaluation_spec) and

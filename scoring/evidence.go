@@ -50,6 +50,14 @@ type Evidence struct {
 	// sequence. Of several to one question and sample the last counts.
 	JudgeReplies []JudgeReply
 
+	// Said is what the agent and its tools said, in the order it was said, and
+	// Contacts are the destinations on the network that were tried. Both are there
+	// for a case that is [Case.Watched].
+	Said     []Said
+	Contacts []Contact
+	// SaidCut says that more was said than is kept.
+	SaidCut bool
+
 	// Sources point at the event that best explains a piece of evidence, under
 	// the names of the At constants, [AtFile] and [AtCode].
 	Sources map[string]Source
@@ -99,6 +107,38 @@ type Case struct {
 	Inputs       map[string]CaseInput     `json:"inputs,omitempty"`
 	Expectations map[string]CaseInput     `json:"expectations,omitempty"`
 	Artifacts    map[string]AssetEvidence `json:"artifacts,omitempty"`
+	// Watched says that the pack has a security block: evidence then holds all
+	// that was said.
+	Watched bool `json:"-"`
+}
+
+// Said is one thing that was said: the text of a message, the arguments of a
+// tool call or a part of what a tool answered.
+type Said struct {
+	Role    string // assistant, user or tool
+	Message int    // of the agent's and users' messages, from 0
+	Tool    string // of a call or an answer, tool:field
+	Text    string
+	// Authored says that pack or engine wrote it; Prompt is then the name of the
+	// adversarial prompt that it puts, if it does.
+	Authored bool
+	Prompt   string
+	// Answer says that these are the arguments of the tool that hands in.
+	Answer bool
+	// Withheld says that the provider kept the reply back.
+	Withheld bool
+	Source   Source
+}
+
+// Contact is a destination on the network that a trial tried to reach.
+type Contact struct {
+	Via     string // http_request or proxy
+	Host    string
+	Port    int
+	Path    string // where it could be seen
+	Allowed bool
+	Reason  string
+	Source  Source
 }
 
 // CaseInput is one input or expectation. Value is nil when absent or null.

@@ -135,8 +135,22 @@ func (s Spec) legacy(key string) *Normalization {
 // spec as canonical JSON (object keys sorted, no spaces), so that writing a
 // shorthand out or reordering a config changes nothing. It is "" for a spec
 // that cannot be written as JSON; Validate refuses such a spec.
-func (s Spec) Digest() string {
-	raw, err := json.Marshal(s.Normalize())
+func (s Spec) Digest() string { return digestOf(s.Normalize()) }
+
+// DigestWith identifies all that trials are judged by: the spec and a security
+// block. It is Digest for a block that asks for nothing.
+func (s Spec) DigestWith(block *Security) string {
+	if block.Empty() {
+		return s.Digest()
+	}
+	return digestOf(struct {
+		Spec     Spec
+		Security Security
+	}{s.Normalize(), *block})
+}
+
+func digestOf(v any) string {
+	raw, err := json.Marshal(v)
 	if err != nil {
 		return ""
 	}

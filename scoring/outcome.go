@@ -10,6 +10,9 @@ const (
 	CodePackError  = "pack_error"
 	CodeInfraError = "infra_error"
 	CodeJudgeError = "judge_error"
+	// CodeSecurity is that of a trial in which something happened that the pack's
+	// security block forbids.
+	CodeSecurity = "security_incident"
 )
 
 // The phases of an invalid trial that scoring finds out about.
@@ -29,8 +32,9 @@ type Decision struct {
 // Decide is the outcome of a trial that ended regularly, in this order: what
 // the machinery failed to do makes it invalid; what the agent never produced
 // makes it failed, whatever the scorecard says; what the pack's author must
-// mend and what the judges did not say makes it invalid; then the verdict
-// decides, and no verdict is no pass.
+// mend and what the judges did not say makes it invalid; an incident as bad as
+// the security block's gate makes it failed; then the verdict decides, and no
+// verdict is no pass.
 func (c Scorecard) Decide() Decision {
 	switch {
 	case c.InfraError != "":
@@ -41,6 +45,8 @@ func (c Scorecard) Decide() Decision {
 		return Decision{OutcomeInvalid, CodePackError, PhaseScoring, c.PackError}
 	case c.JudgeError != "":
 		return Decision{OutcomeInvalid, cmp.Or(c.JudgeErrorCode, CodeJudgeError), PhaseScoring, c.JudgeError}
+	case c.Security != nil && !c.Security.Passed:
+		return Decision{OutcomeFailed, CodeSecurity, "", c.Security.Reason}
 	case c.Passed == nil:
 		return Decision{OutcomeFailed, CodeNoVerdict, "", c.OverallReason}
 	case !*c.Passed:

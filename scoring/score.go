@@ -18,6 +18,7 @@ type Scorer struct {
 	graders    []Grader
 	judges     []judge
 	prices     ListPrices
+	watch      *watch // nil without a security block
 }
 
 // metric is a declared metric, ready to be read.
@@ -140,6 +141,9 @@ func (s *Scorer) card(from *reading, dims []scored) Scorecard {
 	}
 	for _, o := range from.judges {
 		c.Judges = append(c.Judges, o.JudgeResult)
+	}
+	if s.watch != nil {
+		c.Security = s.watch.judge(from.t.ev)
 	}
 	s.blame(&c, from, dims, o)
 	return c

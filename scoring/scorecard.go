@@ -46,8 +46,10 @@ type Scorecard struct {
 	// Signals are the behavioural ones, in declared order.
 	Signals []SignalResult `json:"signals,omitempty"`
 	// Judges are the LLM judges, in declared order.
-	Judges      []JudgeResult `json:"judges,omitempty"`
-	SideMetrics SideMetrics   `json:"side_metrics,omitzero"`
+	Judges []JudgeResult `json:"judges,omitempty"`
+	// Security is what came of the pack's security block, nil without one.
+	Security    *SecurityResult `json:"security,omitempty"`
+	SideMetrics SideMetrics     `json:"side_metrics,omitzero"`
 	// NoOutput names what the agent never produced although a validator
 	// reads it; such a trial is failed whatever the rest says.
 	NoOutput string `json:"no_output,omitempty"`
@@ -249,6 +251,7 @@ type AgentScorecard struct {
 	SpentUSD      *float64             `json:"spent_usd"`              // judges included
 	Judging       *Judging             `json:"judging,omitempty"`      // of all attempts
 	LatencyMS     *float64             `json:"latency_ms"`
+	Security      *AgentSecurity       `json:"security,omitempty"`
 }
 
 // AggregateDimension is a dimension's mean over the trials that have it.

@@ -47,6 +47,8 @@ type Agent struct {
 	SpentUSD      *float64               `json:"spent_usd"`    // judges included
 	Judging       *scoring.Judging       `json:"judging"`      // what judges were asked, null for nothing
 	LatencyMS     *float64               `json:"latency_ms"`
+	// Security is left out without a security block.
+	Security *scoring.AgentSecurity `json:"security,omitempty"`
 }
 
 // AgentDimension is a dimension's mean over the N trials that have it.
@@ -76,6 +78,7 @@ func NewAgent(ref AgentRef, card scoring.AgentScorecard, trials []scoring.Trial)
 		FailedTrials: card.FailedTrials, InvalidTrials: card.InvalidTrials,
 		InvalidCauses: InvalidCauses(trials), Usage: card.Usage,
 		CostUSD: card.CostUSD, PriceSource: card.PriceSource, SpentUSD: card.SpentUSD, Judging: card.Judging, LatencyMS: card.LatencyMS,
+		Security: card.Security,
 	}
 	if a.PriceSource == scoring.PriceTable || a.PriceSource == scoring.PriceMixed {
 		a.PricesAsOf = ref.PricesAsOf

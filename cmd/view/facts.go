@@ -36,6 +36,8 @@ func describe(e event.Event) (string, error) {
 		return describeJudge(e)
 	case event.FileCaptured, event.DirListed, event.CodeExecuted:
 		return describeCapture(e)
+	case event.SecretPlanted, event.PromptPut, event.VaultAsked:
+		return describeSecurity(e)
 	case event.Started, event.Completed, event.Failed, event.OutputFinal, event.StepStarted, event.StepDone:
 		return describeLoop(e)
 	}
@@ -85,7 +87,7 @@ func describeRun(e event.Event) (string, error) {
 
 // egress says where a trial wanted to connect to.
 func egress(v event.Egress) string {
-	s := fmt.Sprintf("%s to %s port %d", v.Via, v.Host, v.Port)
+	s := fmt.Sprintf("%s to %s port %d", v.Via, v.Host, v.Port) + excerpt(v.Path)
 	if v.Address != "" && v.Address != v.Host {
 		s += " (" + v.Address + ")"
 	}

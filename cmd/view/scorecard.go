@@ -95,6 +95,9 @@ func (p *printer) agentBlock(d ScorecardDocument) {
 	}
 	b.Add("Spent", USD(a.SpentUSD))
 	b.Add("Latency", milliseconds(a.LatencyMS))
+	if a.Security != nil {
+		b.Add("Security", agentSecurity(a.Security))
+	}
 	p.details(b)
 }
 

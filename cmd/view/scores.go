@@ -106,6 +106,7 @@ func (p *printer) scores(t Trial) {
 		p.result(2, m.result())
 	}
 	p.more(len(t.Metrics))
+	p.security(2, t)
 	for _, w := range t.Warnings {
 		p.text(2, "warning: "+w)
 	}

@@ -34,6 +34,8 @@ type Trial struct {
 	Judges         List[Judge]            `json:"judges"`
 	Judging        *scoring.Judging       `json:"judging"` // what they were asked, null for nothing
 	Carried        bool                   `json:"carried"` // the agent's part is an earlier attempt's
+	// Security is left out without a security block.
+	Security *scoring.SecurityResult `json:"security,omitempty"`
 }
 
 // TrialDimension is the score of one dimension of one trial.
@@ -107,7 +109,7 @@ func (t *Trial) fromCard(c *scoring.Scorecard) {
 	for _, j := range c.Judges {
 		t.Judges = append(t.Judges, newJudge(j))
 	}
-	t.SideMetrics, t.Warnings = &c.SideMetrics, c.Warnings
+	t.SideMetrics, t.Warnings, t.Security = &c.SideMetrics, c.Warnings, c.Security
 }
 
 // trials writes the table of all trials, then what failed and what was invalid
@@ -222,6 +224,7 @@ func (p *printer) unpassedTrial(t Trial) {
 			p.result(4, s.result())
 		}
 	}
+	p.security(4, t)
 	p.line("    " + Faint.Paint("agentclash replay get "+p.o.ID(t.TrialID), p.o.Color))
 }
 

@@ -72,6 +72,12 @@ const (
 	ScoringDone  Type = "scoring.completed"
 	ScoringFail  Type = "scoring.failed"
 
+	// What a pack's security block has the engine do. A prompt that is put is
+	// written by the pack: looking for what the agent gave away leaves it out.
+	SecretPlanted Type = "security.secret.planted"
+	PromptPut     Type = "security.prompt.put"
+	VaultAsked    Type = "security.vault.requested"
+
 	// A race and conversations: the fold reads them, whoever states them.
 	Standings     Type = "race.standings.injected"
 	TurnUser      Type = "turn.user.message"

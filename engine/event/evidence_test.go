@@ -374,3 +374,30 @@ func BenchmarkGather(b *testing.B) {
 		}
 	}
 }
+
+// More than is looked through is not taken for clean.
+func TestMoreIsSaidThanKept(t *testing.T) {
+	t.Parallel()
+	f := event.NewFold(scoring.Case{Watched: true})
+	text := strings.Repeat("x", 1<<20)
+	for i := range 20 {
+		raw, err := json.Marshal(event.CallEnd{OutputText: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Apply(event.Event{Type: event.CallDone, Sequence: int64(i + 1), Payload: raw}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ev, kept := f.Evidence(), 0
+	for _, s := range ev.Said {
+		kept += len(s.Text)
+	}
+	if !ev.SaidCut || kept > 16<<20 || len(ev.Said) != 20 {
+		t.Errorf("kept %d bytes of %d messages, cut %v", kept, len(ev.Said), ev.SaidCut)
+	}
+	f = event.NewFold(scoring.Case{})
+	if err := f.Apply(event.Event{Type: event.CallDone, Sequence: 1, Payload: json.RawMessage(`{"output_text":"x"}`)}); err != nil || len(f.Evidence().Said) != 0 {
+		t.Errorf("a case that is not watched: got %v, %+v", err, f.Evidence().Said)
+	}
+}

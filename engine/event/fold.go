@@ -24,6 +24,16 @@ type Fold struct {
 	asked        []Event             // calls that were begun, until one is answered
 	steps        map[int64]time.Time // begun and not ended
 	turns        map[int64]*scoring.Turn
+	messages     int   // of the agent and its users, where the case is watched
+	said         int   // bytes of what they and the tools said
+	probed       bool  // the agent's work is over, and adversarial prompts are put
+	extra        extra // what they used
+}
+
+// extra is usage after the terminal event, which has counted all before it.
+type extra struct {
+	input, output, total int64
+	unknown              bool
 }
 
 // model is a provider and what it calls the model.
@@ -88,6 +98,9 @@ var folders = map[Type]func(*Fold, Event) error{
 	FileCaptured:  (*Fold).file,
 	DirListed:     (*Fold).directory,
 	CodeExecuted:  (*Fold).code,
+	CallFailed:    (*Fold).withheld,
+	PromptPut:     (*Fold).prompted,
+	EgressDecide:  (*Fold).contacted,
 	JudgeDone:     (*Fold).judged,
 }
 
@@ -102,6 +115,7 @@ func (f *Fold) Evidence() scoring.Evidence {
 		ev.Models = append(ev.Models, *u)
 	}
 	f.totals(&ev)
+	f.more(&ev)
 	if len(ev.Models) == 0 && (ev.InputTokens != nil || ev.OutputTokens != nil) {
 		ev.Models = f.askedModels()
 	}
@@ -133,6 +147,25 @@ func (f *Fold) totals(ev *scoring.Evidence) {
 	}
 	if ev.TotalTokens == nil && ev.InputTokens != nil && ev.OutputTokens != nil {
 		ev.TotalTokens = new(plus(*ev.InputTokens, *ev.OutputTokens))
+	}
+}
+
+// more adds what came after the terminal event, where that said what was used.
+func (f *Fold) more(ev *scoring.Evidence) {
+	if ev.Completed == nil || f.extra == (extra{}) || f.ev.TotalTokens == nil {
+		return
+	}
+	if f.extra.unknown {
+		ev.InputTokens, ev.OutputTokens, ev.TotalTokens = nil, nil, nil
+		return
+	}
+	for _, sum := range []struct {
+		to **int64
+		n  int64
+	}{{&ev.InputTokens, f.extra.input}, {&ev.OutputTokens, f.extra.output}, {&ev.TotalTokens, f.extra.total}} {
+		if *sum.to != nil {
+			*sum.to = new(plus(**sum.to, sum.n))
+		}
 	}
 }
 
@@ -191,9 +224,14 @@ func (f *Fold) callDone(e Event) error {
 	if err != nil {
 		return err
 	}
+	if err := f.spoken(e); err != nil {
+		return err
+	}
 	f.asked = nil
-	f.source(scoring.AtModelCall, scoring.KindModelCall, e, "")
-	if f.ev.Sources[scoring.AtFinalOutput].Kind != scoring.KindFinalOutput {
+	if !f.probed {
+		f.source(scoring.AtModelCall, scoring.KindModelCall, e, "")
+	}
+	if !f.probed && f.ev.Sources[scoring.AtFinalOutput].Kind != scoring.KindFinalOutput {
 		f.source(scoring.AtFinalOutput, scoring.KindModelCall, e, "output_text")
 	}
 	key := call.model()
@@ -206,18 +244,24 @@ func (f *Fold) callDone(e Event) error {
 		u.Known, f.splitUnknown = false, true
 		if call.Usage.Total.n == nil {
 			f.usageUnknown = true
+			f.extra.unknown = f.extra.unknown || f.probed
 			return nil
 		}
 	}
-	f.source(scoring.AtUsage, scoring.KindModelCall, e, "usage")
 	in, out := call.Usage.Input.value(), call.Usage.Output.value()
+	if f.probed {
+		f.extra.input, f.extra.output = plus(f.extra.input, in), plus(f.extra.output, out)
+		f.extra.total = plus(f.extra.total, cmp.Or(call.Usage.Total.value(), plus(in, out)))
+	} else {
+		f.source(scoring.AtUsage, scoring.KindModelCall, e, "usage")
+	}
 	u.InputTokens, u.OutputTokens = plus(u.InputTokens, in), plus(u.OutputTokens, out)
 	u.TotalTokens = plus(u.TotalTokens, cmp.Or(call.Usage.Total.value(), plus(in, out)))
 	return nil
 }
 
 func (f *Fold) firstOutput(e Event) error {
-	if f.ev.FirstOutputAt.IsZero() {
+	if f.ev.FirstOutputAt.IsZero() && !f.probed {
 		kind := scoring.KindModelCall
 		if e.Type == OutputFinal {
 			kind = scoring.KindFinalOutput

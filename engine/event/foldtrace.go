@@ -15,7 +15,7 @@ func (f *Fold) stepStarted(e Event) error {
 	step, err := members[struct {
 		Index count `json:"step_index"`
 	}](e)
-	if err != nil || step.Index.n == nil {
+	if err != nil || step.Index.n == nil || f.probed {
 		return err
 	}
 	if f.steps == nil {
@@ -60,6 +60,10 @@ func (f *Fold) tool(e Event) error {
 	}](e)
 	if err != nil {
 		return err
+	}
+	f.told(e, strings.TrimSpace(t.ToolName.String()), t.Result.Content)
+	if f.probed {
+		return nil
 	}
 	call := scoring.ToolCall{
 		Sequence: e.Sequence, EventType: string(e.Type), Name: strings.TrimSpace(t.ToolName.String()),
@@ -112,6 +116,7 @@ func (f *Fold) turn(e Event) error {
 	}
 	t.PhaseID, t.Actor = cmp.Or(said.PhaseID.String(), t.PhaseID), cmp.Or(said.Actor.String(), t.Actor)
 	t.Source = scoring.Source{Kind: scoring.KindRunEvent, Sequence: e.Sequence, EventType: string(e.Type)}
+	f.userSaid(e, said.Content.String())
 	switch e.Type {
 	case TurnUser:
 		t.User = said.Content.String()

@@ -274,9 +274,40 @@ type Egress struct {
 	Via     string `json:"via"` // http_request, or proxy for a program in the sandbox
 	Host    string `json:"host"`
 	Port    int    `json:"port"`
+	Path    string `json:"path,omitempty"`    // of an http address that a program asked the proxy for, with its query
 	Address string `json:"address,omitempty"` // that was judged, where there was one
 	Allowed bool   `json:"allowed"`
 	Reason  string `json:"reason"`
+}
+
+// Planted is the payload of security.secret.planted: a made-up secret is where
+// the agent can come across it. Its value is the pack's.
+type Planted struct {
+	Name     string `json:"name"`
+	Location string `json:"location"`
+	FilePath string `json:"file_path,omitempty"`
+	// ToolCallID and ToolName are of the call whose result brought it.
+	ToolCallID string `json:"tool_call_id,omitempty"`
+	ToolName   string `json:"tool_name,omitempty"`
+}
+
+// Prompt is the payload of security.prompt.put: an adversarial prompt is the
+// next thing that the agent is told.
+type Prompt struct {
+	Name     string `json:"name"`
+	Index    int    `json:"prompt_index"` // from 1
+	Text     string `json:"text"`
+	Strategy string `json:"strategy,omitempty"`
+}
+
+// VaultRequest is the payload of security.vault.requested, and a line of the
+// log in the sandbox: what a program asked of the mock vault.
+type VaultRequest struct {
+	Kind   string `json:"kind"` // connect, get, post or delete
+	Method string `json:"method"`
+	Path   string `json:"path"`
+	Status int    `json:"status"`
+	Client string `json:"client"`
 }
 
 // Budget is the payload of budget.reached.

@@ -203,7 +203,8 @@ func (s *ReplayStep) enrich(e Event) {
 	case Failed:
 		v, _ := Decode[Failure](e)
 		s.ErrorMessage = v.Error
-	case CommandStart, CommandDone, CommandFail, FileCaptured, DirListed, CodeExecuted, SandboxLost, EgressDecide, BudgetReach, ScoringFail:
+	case CommandStart, CommandDone, CommandFail, FileCaptured, DirListed, CodeExecuted, SandboxLost, EgressDecide, BudgetReach, ScoringFail,
+		SecretPlanted, PromptPut, VaultAsked:
 		s.Detail = e.Payload
 	}
 }

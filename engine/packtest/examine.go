@@ -27,6 +27,9 @@ const (
 	Reader = "reader"
 	// Hardcoded gives every case the answer of one.
 	Hardcoded = "hardcoded"
+	// Leaker gives away what a security block wants kept. It is there for packs
+	// that have one.
+	Leaker = "leaker"
 )
 
 // Options say what to examine, and with what.
@@ -79,6 +82,9 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	r := &Report{Agents: []string{Silent, Echo, Reader, Hardcoded}}
+	if s.guarded() {
+		r.Agents = append(r.Agents, Leaker)
+	}
 	if o.Reference != nil {
 		r.Agents = append([]string{Reference}, r.Agents...)
 	} else {
@@ -101,6 +107,9 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 		trials = append(trials, played...)
 	}
 	s.outcomes(r, trials)
+	if err := s.security(r, trials); err != nil {
+		return nil, err
+	}
 	if err := s.mutants(ctx, r, trials); err != nil {
 		return nil, err
 	}
@@ -168,7 +177,7 @@ func priced(p *pack.Pack) *pack.Pack {
 	spec := &q.Version.EvaluationSpec
 	models := append([]scoring.Price{}, spec.Pricing.Models...)
 	row := append(models, scoring.CurrentPrices().Models...)[0]
-	for _, name := range []string{Reference, Silent, Echo, Reader, Hardcoded} {
+	for _, name := range []string{Reference, Silent, Echo, Reader, Hardcoded, Leaker} {
 		row.ProviderKey, row.ProviderModelID = provider.Scripted, name
 		models = append(models, row)
 	}

@@ -106,6 +106,8 @@ func does(agent string) string {
 		return "an agent that says nothing"
 	case Echo:
 		return "an agent that repeats what it was asked"
+	case Leaker:
+		return "an agent that gives away what it comes across"
 	case Reader:
 		return "an agent that looks for the expected text in what it is shown, and makes what must only be there"
 	}

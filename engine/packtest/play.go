@@ -53,9 +53,11 @@ func (s *subject) play(ctx context.Context, set pack.InputSet) ([]trial, error) 
 		}
 		all = played
 	}
-	played, err := s.run(ctx, set, []player{
-		{Silent, silent()}, {Echo, s.echo()}, {Reader, s.reader(set)}, {Hardcoded, fixed},
-	})
+	cheats := []player{{Silent, silent()}, {Echo, s.echo()}, {Reader, s.reader(set)}, {Hardcoded, fixed}}
+	if s.guarded() {
+		cheats = append(cheats, player{Leaker, s.leaker()})
+	}
+	played, err := s.run(ctx, set, cheats)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +104,7 @@ func (s *subject) inOrder(trials []trial) []trial {
 	for i, c := range s.cases {
 		at[c] = i
 	}
-	agents := []string{Reference, Silent, Echo, Reader, Hardcoded}
+	agents := []string{Reference, Silent, Echo, Reader, Hardcoded, Leaker}
 	slices.SortStableFunc(trials, func(a, b trial) int {
 		return cmp.Or(cmp.Compare(at[a.of], at[b.of]), cmp.Compare(slices.Index(agents, a.agent), slices.Index(agents, b.agent)))
 	})
@@ -208,6 +210,9 @@ func (s *subject) played() {
 	if s.options.Reference != nil {
 		agents++
 	}
+	if s.guarded() {
+		agents++
+	}
 	s.over++
 	s.tell(Step{Playing, s.over, agents * len(s.cases)})
 }
@@ -217,7 +222,7 @@ func headline(c *scoring.Scorecard) *scoring.Scorecard {
 	if c == nil {
 		return nil
 	}
-	kept := scoring.Scorecard{OverallReason: c.OverallReason}
+	kept := scoring.Scorecard{OverallReason: c.OverallReason, Security: c.Security}
 	for _, v := range c.Validators {
 		kept.Validators = append(kept.Validators, scoring.ValidatorResult{Key: v.Key, Verdict: v.Verdict, Reason: v.Reason, State: v.State})
 	}
@@ -239,6 +244,9 @@ func sizeOf(ev scoring.Evidence) int {
 	}
 	for _, c := range ev.CodeRuns {
 		n += len(c.Stdout) + len(c.Stderr)
+	}
+	for _, said := range ev.Said {
+		n += len(said.Text)
 	}
 	for _, c := range ev.ToolCalls {
 		n += len(c.Arguments) + len(c.Error)

@@ -44,6 +44,9 @@ const (
 	CodeDuplicate = "duplicate_case"
 	// CodeReadable is an expectation that an agent is shown.
 	CodeReadable = "readable_expectation"
+	// CodeIdleRule is a rule of the security block that no agent can break, or
+	// whose breach fails no trial.
+	CodeIdleRule = "idle_rule"
 )
 
 // Report is what an examination found.

@@ -99,9 +99,9 @@ func (s *subject) shown(c *testCase) []place {
 		}
 		places = append(places, place{where: "the workspace file " + quoted(f.Path), text: f.Data, alone: true})
 	}
-	if box := s.pack.Version.Sandbox; box != nil && s.runs {
-		for _, name := range sorted(box.EnvVars) {
-			places = append(places, place{where: "the environment variable " + quoted(name), text: []byte(box.EnvVars[name]), alone: true})
+	if env := s.pack.Environment(); s.runs {
+		for _, name := range sorted(env) {
+			places = append(places, place{where: "the environment variable " + quoted(name), text: []byte(env[name]), alone: true})
 		}
 	}
 	return places

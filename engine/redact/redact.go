@@ -5,11 +5,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+
+	"github.com/agentclash/agentclash/scoring/encodings"
 )
 
 // MinBytes is the length of the shortest value that is looked for: shorter ones
 // would blacken innocent text, and `secret set` refuses them.
-const MinBytes = 8
+const MinBytes = encodings.MinBytes
 
 const redacted = "[redacted]"
 
@@ -27,10 +29,10 @@ func New(secrets []string) *Redactor {
 		if len(s) < MinBytes {
 			continue
 		}
-		for _, form := range forms(s) {
-			r.plain = append(r.plain, []byte(form))
+		for _, form := range encodings.Of(s) {
+			r.plain = append(r.plain, []byte(form.Text))
 			for _, html := range []bool{false, true} {
-				once := inJSON(form, html)
+				once := inJSON(form.Text, html)
 				r.plain = append(r.plain, []byte(once))
 				r.escaped = append(r.escaped, []byte(once), []byte(inJSON(once, html))) // a tool's result is JSON inside JSON
 			}

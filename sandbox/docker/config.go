@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -49,6 +50,7 @@ type plan struct {
 	layout   layout
 	env      map[string]string
 	network  sandbox.Network
+	port     int // of the network's proxy
 	lifetime time.Duration
 	labels   map[string]string
 	// ahead is called when the engine begins with a box that nobody waits for;
@@ -85,7 +87,8 @@ func (p *Provider) plan(spec sandbox.Spec, img image, g guestFile) (plan, error)
 	labels[labelMemory] = strconv.FormatInt(limits.MemoryBytes, 10)
 	return plan{
 		image: img, volume: g.volume, limits: limits, layout: y,
-		env: spec.Env, network: spec.Network, lifetime: lifetime, labels: labels, plainMounts: p.engine.Name == podman,
+		env: spec.Env, network: spec.Network, port: cmp.Or(spec.NetworkPort, sandbox.ProxyPort),
+		lifetime: lifetime, labels: labels, plainMounts: p.engine.Name == podman,
 	}, nil
 }
 
@@ -157,7 +160,7 @@ func (b plan) environ() []string {
 		}
 	}
 	if b.network != nil {
-		maps.Copy(env, sandbox.ProxyVariables())
+		maps.Copy(env, sandbox.ProxyVariables(b.port))
 	}
 	maps.Copy(env, b.env)
 	var all []string

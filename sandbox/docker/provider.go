@@ -166,7 +166,7 @@ func (p *Provider) open(ctx context.Context, spec sandbox.Spec) (*Session, error
 	}
 	within, stop := context.WithTimeout(ctx, greetTime)
 	defer stop()
-	if _, err := s.client.Proxy(within, sandbox.ProxyPort, spec.Network); err != nil {
+	if _, err := s.client.Proxy(within, cmp.Or(spec.NetworkPort, sandbox.ProxyPort), spec.Network); err != nil {
 		s.end(ctx)
 		return nil, p.engineError(ctx, &sandbox.BoxError{Kind: sandbox.Engine, Detail: s.stream.lastWords(), Err: err})
 	}

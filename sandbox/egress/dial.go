@@ -20,9 +20,12 @@ type Resolver interface {
 
 // Decision is what was decided about one connection.
 type Decision struct {
-	Via     string // who wanted it: ViaTool or ViaProxy
-	Host    string // as it was asked for, at most 253 bytes of it
-	Port    uint16 // 0 for one that is none
+	Via  string // who wanted it: ViaTool or ViaProxy
+	Host string // as it was asked for, at most 253 bytes of it
+	Port uint16 // 0 for one that is none
+	// Path is what an http address that a program asked the proxy for has after
+	// its host, at most 2 KiB of it. What goes through a CONNECT is not seen.
+	Path    string
 	Address netip.Addr
 	Allowed bool
 	Reason  Reason
@@ -181,7 +184,7 @@ func (e *connectError) Unwrap() error { return e.err }
 // connect judges a destination and connects to the address that was judged.
 func (d *Dialer) connect(ctx context.Context, via, host, port string) (net.Conn, error) {
 	p, ok := parsePort(port)
-	to := Decision{Via: via, Host: host[:min(len(host), maxHost)], Port: p}
+	to := Decision{Via: via, Host: host[:min(len(host), maxHost)], Port: p, Path: pathOf(ctx)}
 	if reason := d.count(); reason != "" {
 		return nil, d.refuse(to, reason)
 	}
@@ -205,6 +208,17 @@ func (d *Dialer) connect(ctx context.Context, via, host, port string) (net.Conn,
 		return nil, err
 	}
 	return d.metered(conn), nil
+}
+
+// pathKey is the key of a request's path in its context.
+type pathKey struct{}
+
+// maxPath is how many bytes of a path are told.
+const maxPath = 2 << 10
+
+func pathOf(ctx context.Context) string {
+	p, _ := ctx.Value(pathKey{}).(string)
+	return p[:min(len(p), maxPath)]
 }
 
 func parsePort(s string) (uint16, bool) {

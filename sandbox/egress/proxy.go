@@ -23,19 +23,24 @@ const proxyHeaderTime = 30 * time.Second
 // ctx ends; conn is closed then. Each request and each CONNECT is a decision of
 // its own.
 func (d *Dialer) Serve(ctx context.Context, conn net.Conn) {
+	ServeConn(ctx, conn, &http.Server{
+		Handler:           http.HandlerFunc(d.proxy),
+		ReadHeaderTimeout: proxyHeaderTime, IdleTimeout: d.o.Limits.Idle, MaxHeaderBytes: maxHeaderBytes,
+	})
+}
+
+// ServeConn has a server answer one connection, and returns when conn is closed,
+// or ctx ends; conn is closed then. The server serves nothing else.
+func ServeConn(ctx context.Context, conn net.Conn, srv *http.Server) {
 	one := &oneConn{conn: conn, closed: make(chan struct{})}
 	one.close = sync.OnceFunc(func() {
 		_ = conn.Close()
 		close(one.closed)
 	})
 	defer context.AfterFunc(ctx, one.close)()
-	srv := &http.Server{
-		Handler:           http.HandlerFunc(d.proxy),
-		ReadHeaderTimeout: proxyHeaderTime, IdleTimeout: d.o.Limits.Idle, MaxHeaderBytes: maxHeaderBytes,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    log.New(io.Discard, "", 0), // of what programs in the box did wrong
-	}
-	_ = srv.Serve(one) // it ends with the connection
+	srv.BaseContext = func(net.Listener) context.Context { return ctx }
+	srv.ErrorLog = log.New(io.Discard, "", 0) // of what programs in the box did wrong
+	_ = srv.Serve(one)                        // it ends with the connection
 	one.close()
 }
 
@@ -142,7 +147,8 @@ func (d *Dialer) forward(w http.ResponseWriter, r *http.Request) {
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header["User-Agent"] = nil // none, where the program sends none
 	}
-	resp, err := d.client[ViaProxy].RoundTrip(out.WithContext(r.Context()))
+	ctx := context.WithValue(r.Context(), pathKey{}, u.RequestURI())
+	resp, err := d.client[ViaProxy].RoundTrip(out.WithContext(ctx))
 	if err == nil && resp.StatusCode < http.StatusOK {
 		_ = resp.Body.Close()
 		err = errors.New("the server switches protocols, which this proxy does not")

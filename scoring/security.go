@@ -1,6 +1,7 @@
-package pack
+package scoring
 
-// Security is what a security pack hides and forbids.
+// Security is what a security pack hides and forbids. It is the pack's block of
+// that name; what becomes of it in a trial is a [SecurityResult].
 type Security struct {
 	DefaultSeverity    string              `json:"default_severity,omitempty"`
 	PlantedSecrets     []PlantedSecret     `json:"planted_secrets,omitempty"`
@@ -42,7 +43,18 @@ type AdversarialPrompt struct {
 	ExpectedRefusalPattern string `json:"expected_refusal_pattern,omitempty"`
 }
 
-// empty says that the block asks for nothing.
-func (s *Security) empty() bool {
+// The places where a secret is planted.
+const (
+	PlantEnv        = "env"
+	PlantFile       = "file"
+	PlantVault      = "infisical-mock"
+	PlantToolOutput = "tool-output"
+)
+
+// Severities are the words for how bad a finding is, the least first.
+func Severities() []string { return []string{"low", "medium", "high", "critical"} }
+
+// Empty says that the block, or none, asks for nothing.
+func (s *Security) Empty() bool {
 	return s == nil || len(s.PlantedSecrets)+len(s.ForbiddenOutputs)+len(s.ForbiddenEgress)+len(s.AdversarialPrompts) == 0
 }

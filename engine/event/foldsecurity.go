@@ -1,0 +1,213 @@
+package event
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/scoring"
+)
+
+// What a pack's security block is held against: all that agent and tools said,
+// and where the trial went. It is kept for cases that are watched alone.
+
+// submit is the tool that hands in.
+const submit = "submit"
+
+// maxSaid is how many bytes are kept of all that was said in a trial.
+const maxSaid = 16 << 20
+
+func (f *Fold) say(e Event, s scoring.Said) {
+	if !f.ev.Case.Watched {
+		return
+	}
+	if f.said += len(s.Text); f.said > maxSaid {
+		f.ev.SaidCut, s.Text = true, ""
+	}
+	s.Source.Kind, s.Source.Sequence, s.Source.EventType = cmp.Or(s.Source.Kind, scoring.KindRunEvent), e.Sequence, string(e.Type)
+	f.ev.Said = append(f.ev.Said, s)
+}
+
+// spoken is a reply of the model: its text, even an empty one, and the arguments
+// of each call.
+func (f *Fold) spoken(e Event) error {
+	if !f.ev.Case.Watched {
+		return nil
+	}
+	reply, err := members[struct {
+		Text      text              `json:"output_text"`
+		Finish    text              `json:"finish_reason"`
+		ToolCalls []json.RawMessage `json:"tool_calls"`
+	}](e)
+	if err != nil {
+		return err
+	}
+	from := scoring.Source{Kind: scoring.KindModelCall, FieldPath: "output_text"}
+	f.say(e, scoring.Said{
+		Role: scoring.SaidByAssistant, Message: f.messages, Text: reply.Text.String(), Source: from,
+		Withheld: reply.Finish.String() == string(provider.FinishContentFilter),
+	})
+	from.FieldPath = "tool_calls"
+	for _, raw := range reply.ToolCalls {
+		var call struct {
+			Name      text            `json:"name"`
+			Arguments json.RawMessage `json:"arguments"`
+		}
+		if json.Unmarshal(raw, &call) != nil {
+			continue // no call
+		}
+		name := strings.TrimSpace(call.Name.String())
+		f.say(e, scoring.Said{
+			Role: scoring.SaidByAssistant, Message: f.messages, Tool: name + ":arguments", Text: plainText(call.Arguments),
+			Answer: name == submit, Source: from,
+		})
+	}
+	f.messages++
+	return nil
+}
+
+// withheld is a call that the provider refused for what was asked.
+func (f *Fold) withheld(e Event) error {
+	call, err := members[struct {
+		Code     text `json:"code"`
+		JudgeKey text `json:"judge_key"`
+	}](e)
+	if err != nil || call.Code.String() != string(provider.ContentFilter) || call.JudgeKey.s != nil {
+		return err
+	}
+	f.say(e, scoring.Said{Role: scoring.SaidByAssistant, Message: f.messages, Withheld: true, Source: scoring.Source{Kind: scoring.KindModelCall}})
+	f.messages++
+	return nil
+}
+
+// told is what a tool answered: the streams of a program each by itself.
+func (f *Fold) told(e Event, name string, content json.RawMessage) {
+	if !f.ev.Case.Watched {
+		return
+	}
+	from := scoring.Source{Kind: scoring.KindToolCall, FieldPath: "result.content"}
+	for _, part := range parts(content) {
+		f.say(e, scoring.Said{Role: scoring.SaidByTool, Tool: name + ":" + part.field, Text: part.text, Source: from})
+	}
+}
+
+type part struct{ field, text string }
+
+// parts splits a tool's answer. It is a text, which may be that of a JSON object.
+func parts(content json.RawMessage) []part {
+	var s string
+	if json.Unmarshal(content, &s) != nil {
+		s = string(content)
+	}
+	var object map[string]json.RawMessage
+	if !strings.HasPrefix(strings.TrimSpace(s), "{") || json.Unmarshal([]byte(s), &object) != nil {
+		return []part{{"result", s}}
+	}
+	var list []part
+	for _, stream := range []string{"stdout", "stderr"} {
+		var said string
+		if raw, ok := object[stream]; ok && json.Unmarshal(raw, &said) == nil {
+			delete(object, stream)
+			if said != "" {
+				list = append(list, part{stream, said})
+			}
+		}
+	}
+	rest, err := json.Marshal(object)
+	if err != nil {
+		rest = []byte(s)
+	}
+	return append(list, part{"result", plainText(rest)})
+}
+
+// plainText is every key, text and number of a JSON value, a line each: escapes
+// hide nothing, and a pattern for the start of a line finds it.
+func plainText(raw json.RawMessage) string {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return string(raw)
+	}
+	var b strings.Builder
+	leaves(&b, v)
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func leaves(b *strings.Builder, v any) {
+	line := func(s string) {
+		b.WriteString(s)
+		b.WriteByte('\n')
+	}
+	switch v := v.(type) {
+	case string:
+		line(v)
+	case json.Number:
+		line(v.String())
+	case []any:
+		for _, item := range v {
+			leaves(b, item)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			line(key)
+			leaves(b, v[key])
+		}
+	}
+}
+
+// prompted begins or goes on with what comes after the agent's work: the pack's
+// adversarial prompts. What happens from here on is no evidence of the task.
+func (f *Fold) prompted(e Event) error {
+	p, err := members[struct {
+		Name text `json:"name"`
+		Text text `json:"text"`
+	}](e)
+	if err != nil {
+		return err
+	}
+	f.probed = true
+	f.say(e, scoring.Said{
+		Role: scoring.SaidByUser, Message: f.messages, Text: p.Text.String(), Authored: true, Prompt: p.Name.String(),
+		Source: scoring.Source{FieldPath: "text"},
+	})
+	f.messages++
+	return nil
+}
+
+// userSaid is what a user said in a conversation; a script is the pack's.
+func (f *Fold) userSaid(e Event, content string) {
+	if e.Type != TurnUser && e.Type != TurnSimulated {
+		return
+	}
+	f.say(e, scoring.Said{Role: scoring.SaidByUser, Message: f.messages, Text: content, Authored: e.Type == TurnUser, Source: scoring.Source{FieldPath: "content"}})
+	f.messages++
+}
+
+// contacted is a destination that the agent tried; what graders do is none of its
+// doing.
+func (f *Fold) contacted(e Event) error {
+	if !f.ev.Case.Watched || e.Source == SourceGrader {
+		return nil
+	}
+	c, err := members[struct {
+		Via     text  `json:"via"`
+		Host    text  `json:"host"`
+		Port    count `json:"port"`
+		Path    text  `json:"path"`
+		Allowed bool  `json:"allowed"`
+		Reason  text  `json:"reason"`
+	}](e)
+	if err != nil {
+		return err
+	}
+	f.ev.Contacts = append(f.ev.Contacts, scoring.Contact{
+		Via: c.Via.String(), Host: c.Host.String(), Port: int(c.Port.value()), Path: c.Path.String(), Allowed: c.Allowed, Reason: c.Reason.String(),
+		Source: scoring.Source{Kind: scoring.KindRunEvent, Sequence: e.Sequence, EventType: string(e.Type), FieldPath: "host"},
+	})
+	return nil
+}
