@@ -101,13 +101,23 @@ func (a *app) checkStore(ctx context.Context) view.Check {
 	return c
 }
 
+// lowDisk is how much of the engine's disk must be free for nothing to be said.
+const lowDisk = 1 << 30
+
 func (a *app) checkDocker(ctx context.Context) (view.Check, bool) {
 	e, err := a.probeDocker(ctx)
 	if err != nil {
 		return view.Check{Name: "docker", Status: checkWarn, Detail: err.Error() + "; packs that run programs need an engine",
 			NextStep: "start Docker, or export DOCKER_HOST=..."}, false
 	}
-	return view.Check{Name: "docker", Status: checkOK, Detail: fmt.Sprintf("%s %s at %s, %d CPUs, %.1f GB", e.Name, e.Version, e.Host, e.CPUs, float64(e.MemoryBytes)/1e9)}, true
+	c := view.Check{Name: "docker", Status: checkOK, Detail: fmt.Sprintf("%s %s at %s, %d CPUs, %.1f GB", e.Name, e.Version, e.Host, e.CPUs, float64(e.MemoryBytes)/1e9)}
+	if e.Dir != "" { // it is on this machine
+		c.Detail += fmt.Sprintf(", %.1f GB of disk free at %s", float64(e.DiskFreeBytes)/1e9, e.Dir)
+		if e.DiskFreeBytes < lowDisk {
+			c.Status, c.NextStep = checkWarn, "agentclash sandbox gc; docker system prune"
+		}
+	}
+	return c, true
 }
 
 func (a *app) checkKeys() view.Check {

@@ -411,8 +411,8 @@ func (w *pageWriter) notYet() string {
 			found[line] = line
 		}
 	}
-	if len(found) < 5 {
-		w.t.Errorf("the examples show %d things that are not run, which cannot be all", len(found))
+	if len(found) == 0 {
+		w.t.Errorf("the examples show nothing that is not run, which cannot be all")
 	}
 	return "| field | |\n|---|---|\n" + strings.Join(slices.Sorted(maps.Keys(found)), "")
 }
