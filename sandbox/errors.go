@@ -14,6 +14,7 @@ var (
 	ErrNoSpace     = errors.New("no space left in the sandbox")
 	ErrClosed      = errors.New("the sandbox is closed")
 	ErrUnavailable = errors.New("no sandbox engine answers")
+	ErrKey         = errors.New("the sandbox service wants an API key")
 )
 
 // Kind is whose failure a BoxError is.

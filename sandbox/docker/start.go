@@ -16,6 +16,7 @@ import (
 
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/guest"
+	"github.com/agentclash/agentclash/sandbox/guestbox"
 )
 
 // errNoGuest: the container came up without a guest that can run. Its volume is
@@ -68,7 +69,9 @@ func (p *Provider) start(ctx context.Context, b plan, g guestFile) (_ *Session, 
 			return nil, &sandbox.BoxError{Kind: sandbox.Engine, Detail: st.lastWords(), Err: err}
 		}
 	}
-	return &Session{p: p, id: id, client: c, stream: st}, nil
+	s := &Session{p: p, id: id, client: c, stream: st}
+	s.Calls = guestbox.New(c, s.mourn)
+	return s, nil
 }
 
 // run attaches to a created container and starts it. Some engines attach to
