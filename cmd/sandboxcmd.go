@@ -18,9 +18,10 @@ func newSandbox(a *app) *cobra.Command {
 func newSandboxGC(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "gc", Short: "Remove sandboxes whose process is dead", Args: noArgs,
-		Long: `Remove the containers and scratch directories whose process is dead. Those of
-living processes are left alone. Other commands do the same in passing; this
-one waits for the engine to be done.`,
+		Long: `Remove the containers and scratch directories whose process is dead, and where
+there is a key for E2B (E2B_API_KEY) its sandboxes too. Those of living processes
+are left alone. Other commands do the same in passing; this one waits for the
+engine to be done.`,
 		Example: "  agentclash sandbox gc",
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx := c.Context()
@@ -29,6 +30,8 @@ one waits for the engine to be done.`,
 				m, derr := a.reapDocker(ctx)
 				n, err = n+m, errors.Join(err, derr)
 			}
+			m, eerr := a.reapE2B(ctx)
+			n, err = n+m, errors.Join(err, eerr)
 			if err != nil {
 				return fmt.Errorf("remove old sandboxes: %w", err)
 			}

@@ -18,19 +18,27 @@ import (
 	"time"
 )
 
-// Need skips a test where no machine can be made.
-func Need(t testing.TB) {
-	t.Helper()
+// Can says why no machine can be made here, nil when one can.
+func Can() error {
 	if os.Getuid() != 0 {
-		t.Skip("a machine of the loopback E2B takes root, for its namespaces")
+		return errors.New("a machine of the loopback E2B takes root, for its namespaces")
 	}
 	for _, p := range []string{"unshare", "nsenter", "chroot", "mount"} {
 		if _, err := exec.LookPath(p); err != nil {
-			t.Skipf("a machine of the loopback E2B takes the program %s", p)
+			return fmt.Errorf("a machine of the loopback E2B takes the program %s", p)
 		}
 	}
 	if out, err := exec.Command("unshare", "--mount", "--pid", "--fork", "true").CombinedOutput(); err != nil {
-		t.Skipf("no namespaces can be made here: %v: %s", err, out)
+		return fmt.Errorf("no namespaces can be made here: %w: %s", err, out)
+	}
+	return nil
+}
+
+// Need skips a test where no machine can be made.
+func Need(t testing.TB) {
+	t.Helper()
+	if err := Can(); err != nil {
+		t.Skip(err)
 	}
 }
 
