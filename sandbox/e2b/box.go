@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
@@ -27,8 +28,9 @@ const starter = `for p in gzip chmod; do
 done
 gzip -dc "$1.gz" > "$1" && chmod 755 "$1" && exec "$@"`
 
-// boxUser is the user and group of a box: nobody that a template knows.
-const boxUser = 61021
+// boxUser is the user and group of a new box: nobody that a template knows. The
+// limit on processes counts a user's, so no two boxes have the same.
+func boxUser() int { return 1<<20 + rand.IntN(1<<29) }
 
 // greetTime is how long a machine may take to unpack and start the guest.
 const greetTime = time.Minute
@@ -77,7 +79,7 @@ func (p *Provider) enclose(ctx context.Context, m machine, b plan, packed []byte
 	}
 	s := &Session{p: p, id: m.SandboxID, plan: b, client: c, stream: st}
 	s.Calls = guestbox.New(c, s.mourn)
-	go s.renew()
+	go s.renew(context.WithoutCancel(ctx))
 	return s, nil
 }
 
@@ -87,7 +89,7 @@ func (p *Provider) greet(ctx context.Context, st *stream, b plan, size int64) (*
 	l := b.spec.Limits
 	box := guest.Enclosure{
 		Env: b.env, Workspace: sandbox.Workspace, WorkspaceBytes: l.WorkspaceBytes, PIDs: l.PIDs, OpenFiles: l.OpenFiles,
-		ID: boxUser, Lifetime: b.spec.Lifetime,
+		ID: b.user, Lifetime: b.spec.Lifetime,
 	}
 	if err := box.Send(st); err != nil {
 		_ = st.Close()
@@ -100,7 +102,7 @@ func (p *Provider) greet(ctx context.Context, st *stream, b plan, size int64) (*
 		}
 		return nil, unmade(st, err)
 	}
-	if wrong := verify(facts, size); wrong != "" {
+	if wrong := verify(facts, size, b.user); wrong != "" {
 		_ = c.Close()
 		return nil, &sandbox.BoxError{Kind: sandbox.Engine, Err: fmt.Errorf("the machine did not become what a box must be: %s", wrong)}
 	}
@@ -129,7 +131,7 @@ func unmade(st *stream, err error) error {
 
 // verify says what differs between what the guest found around it and what was
 // ordered; "" for nothing.
-func verify(f guest.Facts, size int64) string {
+func verify(f guest.Facts, size int64, user int) string {
 	var wrong []string
 	want := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -141,7 +143,7 @@ func verify(f guest.Facts, size int64) string {
 	want(len(f.Interfaces) == 1 && f.Interfaces[0] == "lo", "its network interfaces are %q", f.Interfaces)
 	want(f.CapEff == 0, "it has the capabilities %#x", f.CapEff)
 	want(f.NoNewPrivs, "it can gain privileges")
-	want(f.UID == boxUser && f.GID == boxUser, "its user is %d:%d, not %d", f.UID, f.GID, boxUser)
+	want(f.UID == user && f.GID == user, "its user is %d:%d, not %d", f.UID, f.GID, user)
 	return strings.Join(wrong, "; ")
 }
 
@@ -174,7 +176,7 @@ func (s *Session) release(ctx context.Context) {
 
 // renew keeps the machine alive while its owner is. One that E2B no longer has
 // is lost at once, and one that cannot be renewed has the rest of its lease.
-func (s *Session) renew() {
+func (s *Session) renew(ctx context.Context) {
 	t := time.NewTicker(s.p.o.Lease / 3)
 	defer t.Stop()
 	for {
@@ -183,8 +185,8 @@ func (s *Session) renew() {
 			return
 		case <-t.C:
 		}
-		ctx, stop := context.WithTimeout(context.Background(), s.p.o.Lease/3)
-		err := s.p.api.keep(ctx, s.id, s.plan.lease(s.p.o.Now(), s.p.o.Lease))
+		within, stop := context.WithTimeout(ctx, s.p.o.Lease/3)
+		err := s.p.api.keep(within, s.id, s.plan.lease(s.p.o.Now(), s.p.o.Lease))
 		stop()
 		if statusOf(err) == http.StatusNotFound {
 			s.client.Fail(fmt.Errorf("%w: %w", guest.ErrLost, err))

@@ -202,6 +202,7 @@ type plan struct {
 	env    map[string]string
 	labels map[string]string
 	ends   time.Time // of its lifetime
+	user   int
 }
 
 func (p *Provider) plan(spec sandbox.Spec) (plan, error) {
@@ -240,7 +241,7 @@ func (p *Provider) plan(spec sandbox.Spec) (plan, error) {
 			labels[key] = v
 		}
 	}
-	return plan{spec: spec, env: env, labels: labels, ends: ends}, nil
+	return plan{spec: spec, env: env, labels: labels, ends: ends, user: boxUser()}, nil
 }
 
 // lease is how long the machine may live from now on: no longer than it must,

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// EncloseFlag, as what alone follows Subcommand, makes a guest that makes its
-// own box: on a machine of which it is root and that is given to nobody else.
+// EncloseFlag is what alone follows Subcommand for a guest that makes its own
+// box: on a machine of which it is root and that is given to nobody else.
 const EncloseFlag = "--enclose"
 
 // ExitEnclose is the exit status of a guest that cannot make its box; its last
