@@ -46,6 +46,7 @@ type Session struct {
 	stream *stream
 
 	ending sync.Once
+	quit   context.CancelFunc // ends the renewals
 
 	dead sync.Once
 	why  error // of a box that died by itself; set by dead
@@ -79,7 +80,9 @@ func (p *Provider) enclose(ctx context.Context, m machine, b plan, packed []byte
 	}
 	s := &Session{p: p, id: m.SandboxID, plan: b, client: c, stream: st}
 	s.Calls = guestbox.New(c, s.mourn)
-	go s.renew(context.WithoutCancel(ctx))
+	life, quit := context.WithCancel(context.WithoutCancel(ctx))
+	s.quit = quit
+	go s.renew(life)
 	return s, nil
 }
 
@@ -143,6 +146,7 @@ func verify(f guest.Facts, size int64, user int) string {
 	want(len(f.Interfaces) == 1 && f.Interfaces[0] == "lo", "its network interfaces are %q", f.Interfaces)
 	want(f.CapEff == 0, "it has the capabilities %#x", f.CapEff)
 	want(f.NoNewPrivs, "it can gain privileges")
+	want(f.Seccomp == 2, "its system calls are not filtered")
 	want(f.UID == user && f.GID == user, "its user is %d:%d, not %d", f.UID, f.GID, user)
 	return strings.Join(wrong, "; ")
 }
@@ -166,6 +170,7 @@ func (s *Session) end(ctx context.Context) {
 // release closes the stream and removes the machine.
 func (s *Session) release(ctx context.Context) {
 	s.ending.Do(func() {
+		s.quit()
 		_ = s.client.Close()
 		s.p.discard(ctx, s.id)
 		s.p.mu.Lock()

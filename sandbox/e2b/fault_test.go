@@ -395,7 +395,7 @@ func TestWhatAMachineIsAskedFor(t *testing.T) {
 // has is noticed without being asked for anything.
 func TestLease(t *testing.T) {
 	t.Parallel()
-	s, box := begin(t, func(o *e2b.Options) { o.Lease = 300 * time.Millisecond })
+	s, box := begin(t, func(o *e2b.Options) { o.Lease = 3 * time.Second })
 	await(t, "the lease is renewed", func() bool { return s.Requests(e2btest.Keep) >= 3 })
 	goesOn(t, box)
 	s.Break(e2btest.Keep, 1000, e2btest.Refuse(http.StatusNotFound))
@@ -404,6 +404,26 @@ func TestLease(t *testing.T) {
 		var lost *sandbox.BoxError
 		return errors.As(err, &lost) && lost.Kind == sandbox.Lost
 	})
+}
+
+// A machine whose owner says nothing any more ends with its lease.
+func TestAMachineWhoseOwnerIsGone(t *testing.T) {
+	t.Parallel()
+	e2btest.Need(t)
+	s := e2btest.New(t)
+	s.Break(e2btest.Keep, 1000, e2btest.Hang)
+	o := options(s)
+	o.Lease = 3 * time.Second
+	box, err := open(t, o).Open(t.Context(), sandbox.Spec{Lifetime: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the lease is over", func() bool { return len(s.Machines()) == 0 })
+	_, err = box.List(t.Context(), "", false, 1)
+	wantBox(t, "list", err, sandbox.Lost)
+	if n := s.Requests(e2btest.Remove); n > 1 {
+		t.Errorf("removals asked for: %d; the machine was to end by itself", n)
+	}
 }
 
 func await(t *testing.T, what string, done func() bool) {

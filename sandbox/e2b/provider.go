@@ -247,7 +247,7 @@ func (p *Provider) plan(spec sandbox.Spec) (plan, error) {
 // lease is how long the machine may live from now on: no longer than it must,
 // and a little longer than its guest.
 func (b plan) lease(now time.Time, lease time.Duration) time.Duration {
-	return max(min(lease, b.ends.Sub(now)+time.Minute), 15*time.Second)
+	return max(min(lease, b.ends.Sub(now)+time.Minute), time.Second)
 }
 
 // tame makes a label's value of a text from outside.

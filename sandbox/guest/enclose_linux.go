@@ -108,7 +108,10 @@ func (x enclosing) drop() error {
 			return fmt.Errorf("%s: %w", c.what, errno)
 		}
 	}
-	return os.Chdir(x.Workspace)
+	if err := os.Chdir(x.Workspace); err != nil {
+		return err
+	}
+	return filter()
 }
 
 const (

@@ -14,6 +14,7 @@ func isolationChecks() []check {
 		{"I2", "the root is read-only", process, readOnlyRoot},
 		{"I3", "no process of another box is seen", process, separateProcesses},
 		{"I4", "no capability and no way to gain privileges", process, noPrivileges},
+		{"I4", "no user namespace, in which anybody is root", tools, noUserNamespace},
 		{"I5", "a program that forks without end gets no further than its limit", tools, processLimit},
 		{"I5", "open files have a limit", process, openFilesLimit},
 	}
@@ -100,5 +101,17 @@ func openFilesLimit(t *testing.T, k *contract) {
 	r := k.succeed(t, box, sh(`while read -r a b c soft hard rest; do case "$a $b $c" in "Max open files") echo "$soft $hard";; esac; done < /proc/self/limits`))
 	if r.Stdout.Text != "100 100\n" {
 		t.Errorf("limit of open files: got %q, want %d", r.Stdout.Text, most)
+	}
+}
+
+func noUserNamespace(t *testing.T, k *contract) {
+	const newUser, newNet = 0x10000000, 0x40000000
+	for _, flags := range []int{newUser, newUser | newNet, newNet} {
+		r := k.succeed(t, k.box(t), python(`import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+print(libc.unshare(int(sys.argv[1])), ctypes.get_errno() != 0)`, strconv.Itoa(flags)))
+		if r.Stdout.Text != "-1 True\n" {
+			t.Errorf("unshare with the flags %#x: got %q, want it refused", flags, r.Stdout.Text)
+		}
 	}
 }
