@@ -112,6 +112,15 @@ func (a *app) e2bOptions(template string) (e2b.Options, error) {
 	return o, err
 }
 
+// e2bAddress is where E2B is asked, when all that takes is there.
+func (a *app) e2bAddress() (string, error) {
+	o, err := a.e2bOptions("")
+	if err == nil {
+		err = o.Check()
+	}
+	return cmp.Or(o.BaseURL, e2b.DefaultAPI), err
+}
+
 // openE2B also removes, in passing, what dead processes have left with E2B: it
 // is about to be asked anyway.
 func (a *app) openE2B(ctx context.Context, template string) (sandbox.Provider, error) {

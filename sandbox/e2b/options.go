@@ -13,9 +13,10 @@ import (
 	"github.com/agentclash/agentclash/sandbox"
 )
 
-// What is asked when nothing is said.
+// DefaultAPI is the control plane when nothing is said.
+const DefaultAPI = "https://api.e2b.app"
+
 const (
-	defaultAPI     = "https://api.e2b.app"
 	defaultDomain  = "e2b.app"
 	defaultTimeout = 30 * time.Second
 )
@@ -50,7 +51,7 @@ type Options struct {
 
 // settled fills in what is open and refuses what cannot work, all at once.
 func (o Options) settled(needTemplate bool) (Options, error) {
-	o.BaseURL = strings.TrimRight(cmp.Or(strings.TrimSpace(o.BaseURL), defaultAPI), "/")
+	o.BaseURL = strings.TrimRight(cmp.Or(strings.TrimSpace(o.BaseURL), DefaultAPI), "/")
 	o.SandboxURL = strings.TrimRight(strings.TrimSpace(o.SandboxURL), "/")
 	o.Timeout, o.Lease = cmp.Or(o.Timeout, defaultTimeout), cmp.Or(o.Lease, 10*time.Minute)
 	o.RetryAfter = cmp.Or(o.RetryAfter, 15*time.Second)
@@ -85,7 +86,7 @@ func (o Options) settled(needTemplate bool) (Options, error) {
 func checkURL(name, text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("%s is no address such as %s", name, defaultAPI)
+		return fmt.Errorf("%s is no address such as %s", name, DefaultAPI)
 	}
 	switch {
 	case u.Scheme == "https":
