@@ -124,7 +124,7 @@ func unmade(st *stream, err error) error {
 	e := &sandbox.BoxError{Kind: sandbox.Engine, Detail: st.lastWords(), Err: err}
 	if code, ok := st.exit(); ok {
 		e.Kind = sandbox.Image
-		e.Detail = strings.TrimSpace(fmt.Sprintf("exit status %d %s", code, e.Detail))
+		e.Detail = strings.TrimSpace(fmt.Sprintf("the template cannot become a sandbox (docs/sandboxes.md says what it must have): exit status %d %s", code, e.Detail))
 	}
 	if sent := st.sendError(); sent != nil {
 		e.Kind, e.Err = sandbox.Engine, errors.Join(err, sent)

@@ -76,7 +76,7 @@ func (e envd) upload(ctx context.Context, path string, data []byte) error {
 	query := url.Values{"path": {path}, "username": {"root"}}
 	c := call{
 		doing: "put the guest into the sandbox", method: http.MethodPost, url: e.url + "/files?" + query.Encode(),
-		header: e.header(w.FormDataContentType()), body: body.Bytes(), want: http.StatusOK, document: true, safe: true,
+		header: e.header(w.FormDataContentType()), body: body.Bytes(), want: http.StatusOK, safe: true,
 		within: max(e.a.o.Timeout, uploadTime),
 	}
 	_, err = e.a.do(ctx, c)

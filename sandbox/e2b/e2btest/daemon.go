@@ -68,7 +68,8 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request, m *machine) {
 		refuse(w, http.StatusInternalServerError, err.Error())
 		return
 	}
-	reply(w, http.StatusOK, []map[string]string{{"path": path, "name": filepath.Base(path), "type": "file"}})
+	// no type is said: some versions do not
+	_ = json.NewEncoder(w).Encode([]map[string]string{{"path": path, "name": filepath.Base(path), "type": "file"}})
 }
 
 func (m *machine) put(path string, from io.Reader) error {
