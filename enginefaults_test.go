@@ -50,6 +50,8 @@ func (e *privateEngine) start(t *testing.T) {
 	e.cmd = exec.Command("dockerd", "--host", e.host(), "--data-root", e.dir+"/data", "--exec-root", e.dir+"/exec", "--pidfile", e.dir+"/pid",
 		"--bridge", "none", "--iptables=false", "--ip-forward=false", "--ip-masq=false", "--storage-driver", "vfs")
 	e.cmd.Stderr = e.log
+	// An engine without a bridge removes the one that another has made.
+	e.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	if err := e.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

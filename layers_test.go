@@ -34,7 +34,10 @@ var layers = map[string][]string{
 	"sandbox/guest/embedded":            {},
 	"sandbox/guest/small":               {"sandbox/guest", "sandbox/guest/shell"},
 	"sandbox/guest/internal/agent":      {"sandbox/guest", "sandbox/guest/shell"},
-	"sandbox/docker":                    {"sandbox", "sandbox/guest", "sandbox/guest/shell"},
+	"sandbox/guestbox":                  {"sandbox", "sandbox/guest"},
+	"sandbox/docker":                    {"sandbox", "sandbox/guest", "sandbox/guest/shell", "sandbox/guestbox"},
+	"sandbox/e2b":                       {"sandbox", "sandbox/guest", "sandbox/guestbox"},
+	"sandbox/e2b/e2btest":               {},
 	"sandbox/scratch":                   {"sandbox"},
 	"sandbox/sandboxtest":               {"sandbox"},
 	"engine/provider":                   {},
@@ -86,7 +89,7 @@ var machine = []string{"os", "net", "net/http", "os/exec", "database/sql"}
 // wiring is the one file of cmd where adapters may meet.
 const wiring = "cmd/wire.go"
 
-var adapters = []string{"engine/provider/openai", "engine/provider/scripted", "sandbox/docker", "sandbox/scratch"}
+var adapters = []string{"engine/provider/openai", "engine/provider/scripted", "sandbox/docker", "sandbox/e2b", "sandbox/scratch"}
 
 // TestLayers reads the imports of every file that is built into the product.
 func TestLayers(t *testing.T) {

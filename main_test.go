@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/agentclash/agentclash/cmd"
+	"github.com/agentclash/agentclash/sandbox/e2b/e2btest"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts expect")
@@ -31,9 +32,9 @@ func TestMain(m *testing.M) {
 }
 
 func TestScript(t *testing.T) {
-	docker := dockerAnswers(t)
+	docker, machines := dockerAnswers(t), e2btest.Can() == nil
 	guest := ""
-	if docker {
+	if docker || machines {
 		// the test binary itself is not static when the race detector is on
 		bin, err := built()
 		if err != nil {
@@ -55,12 +56,22 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond == "docker" {
+			switch cond {
+			case "docker":
 				return docker, nil
+			case "e2b":
+				return machines, nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "fromfile": fromFile, "echoserver": echoServer},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "fromfile": fromFile, "echoserver": echoServer, "e2bserver": func(ts *testscript.TestScript, _ bool, _ []string) {
+			s := e2btest.New(t)
+			for name, value := range map[string]string{
+				"E2B_API_KEY": e2btest.Key, "E2B_TEMPLATE_ID": e2btest.Template, "E2B_API_BASE_URL": s.URL, "E2B_SANDBOX_URL": s.URL,
+			} {
+				ts.Setenv(name, value)
+			}
+		}},
 	})
 }
 

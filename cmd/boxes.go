@@ -1,9 +1,12 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/agentclash/agentclash/engine"
@@ -15,7 +18,29 @@ const (
 	sandboxAuto    = "auto"
 	sandboxDocker  = "docker"
 	sandboxScratch = "scratch"
+	sandboxE2B     = "e2b"
 )
+
+// sandboxUsage is the help of --sandbox.
+const sandboxUsage = "auto, docker, scratch (a directory, no programs) or e2b (default: SANDBOX_PROVIDER, else auto)"
+
+// sandboxKind is the sandbox that was asked for: by flag, by SANDBOX_PROVIDER,
+// or auto. What cannot go with it is refused.
+func (a *app) sandboxKind(flag, image string) (string, error) {
+	kind, from := flag, "--sandbox"
+	if kind == "" {
+		kind, from = cmp.Or(strings.TrimSpace(a.p.Getenv("SANDBOX_PROVIDER")), sandboxAuto), "SANDBOX_PROVIDER"
+	}
+	switch {
+	case !slices.Contains([]string{sandboxAuto, sandboxDocker, sandboxScratch, sandboxE2B}, kind):
+		return "", usage("%s must be auto, docker, scratch or e2b, not %q", from, kind)
+	case kind == sandboxScratch && image != "":
+		return "", usage("--image goes with a Docker or E2B sandbox, not with a scratch directory")
+	case kind == sandboxE2B && image == builtinImage:
+		return "", usage("--image builtin is Docker's: for an E2B sandbox --image names a template")
+	}
+	return kind, nil
+}
 
 // probeTime is how long `--sandbox auto`, doctor and the clean-up after a dead
 // process wait for an engine to answer.
@@ -37,15 +62,17 @@ func (a *app) boxes(ctx context.Context, kind, image string, needs engine.Needs)
 			return nil, sandbox.Description{}, usage("this pack runs programs or installs packages, and the scratch sandbox does neither").hint("use --sandbox docker")
 		}
 		p, err = a.openScratch()
+	case sandboxE2B:
+		p, err = a.openE2B(ctx, image)
 	default:
 		p, err = a.autoBoxes(ctx, image, needs)
 	}
 	if err != nil {
-		return nil, sandbox.Description{}, boxFailure(err)
+		return nil, sandbox.Description{}, boxFailure(kind, err)
 	}
 	d, err := p.Describe(ctx, needs.Spec)
 	if err != nil {
-		return nil, sandbox.Description{}, errors.Join(boxFailure(err), p.Close(context.WithoutCancel(ctx)))
+		return nil, sandbox.Description{}, errors.Join(boxFailure(kind, err), p.Close(context.WithoutCancel(ctx)))
 	}
 	if d.Note != "" {
 		a.say("note: %s", d.Note)
@@ -70,7 +97,7 @@ func (a *app) autoBoxes(ctx context.Context, image string, needs engine.Needs) (
 }
 
 // boxFailure gives a sandbox error its status and what to type.
-func boxFailure(err error) error {
+func boxFailure(kind string, err error) error {
 	var known *failure
 	if errors.As(err, &known) {
 		return err
@@ -78,9 +105,16 @@ func boxFailure(err error) error {
 	if errors.Is(err, sandbox.ErrSpec) {
 		return usage("%w", err).hint("change version.sandbox or version.filesystem of the pack: docs/packs.md, The sandbox")
 	}
+	if errors.Is(err, sandbox.ErrKey) {
+		return (&failure{status: statusNoPermission, code: "sandbox_key", err: err}).
+			hint("export E2B_API_KEY=..., or agentclash secret set E2B_API_KEY")
+	}
 	var box *sandbox.BoxError
 	if errors.As(err, &box) && box.Kind == sandbox.Image {
 		return &failure{status: statusUnavailable, code: "sandbox_image", err: err}
+	}
+	if kind == sandboxE2B {
+		return &failure{status: statusUnavailable, code: "sandbox_engine", err: err}
 	}
 	return (&failure{status: statusUnavailable, code: "docker_unavailable", err: err}).hint("agentclash doctor")
 }

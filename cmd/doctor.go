@@ -27,8 +27,8 @@ func newDoctor(a *app) *cobra.Command {
 	var packFile string
 	c := &cobra.Command{
 		Use: "doctor", Short: "Check what this machine needs, and say what to type",
-		Long: `Check the store, the Docker engine, the provider keys and, with --pack, whether
-a pack can run here. Nothing is sent over the network.
+		Long: `Check the store, the Docker engine (or, with SANDBOX_PROVIDER=e2b, what E2B
+needs), the provider keys and, with --pack, whether a pack can run here. Nothing is sent over the network.
 
 Exit status: 0 everything is in order, 1 something is missing.`,
 		Example: "  agentclash doctor\n  agentclash doctor --pack my-pack.yaml --json",
@@ -47,11 +47,11 @@ func runDoctor(ctx context.Context, a *app, packFile string) error {
 	d := view.DoctorDocument{Ready: true, Workspace: workspace}
 	add := func(checks ...view.Check) { d.Checks = append(d.Checks, checks...) }
 	add(a.checkInstall(), a.checkStore(ctx))
-	engineCheck, answers := a.checkDocker(ctx)
-	add(engineCheck, a.checkKeys())
+	boxCheck, answers := a.checkBoxes(ctx)
+	add(boxCheck, a.checkKeys())
 	add(a.checkStored(ctx, workspace)...)
 	if packFile != "" {
-		add(a.checkPack(ctx, packFile, answers)...)
+		add(a.checkPack(ctx, packFile, boxCheck.Name, answers)...)
 	}
 	for _, c := range d.Checks {
 		if c.Status != checkOK && c.Status != checkInfo {
@@ -103,6 +103,23 @@ func (a *app) checkStore(ctx context.Context) view.Check {
 
 // lowDisk is how much of the engine's disk must be free for nothing to be said.
 const lowDisk = 1 << 30
+
+// checkBoxes looks at what sandboxes that run programs are made with: E2B where
+// SANDBOX_PROVIDER says so, else Docker.
+func (a *app) checkBoxes(ctx context.Context) (view.Check, bool) {
+	kind, err := a.sandboxKind("", "")
+	if err != nil {
+		return view.Check{Name: "sandbox", Status: checkFail, Detail: err.Error(), NextStep: "unset SANDBOX_PROVIDER"}, false
+	}
+	if kind != sandboxE2B {
+		return a.checkDocker(ctx)
+	}
+	at, err := a.e2bAddress()
+	if err != nil {
+		return view.Check{Name: sandboxE2B, Status: checkFail, Detail: strings.ReplaceAll(err.Error(), "\n", "; "), NextStep: "export E2B_API_KEY=... E2B_TEMPLATE_ID=..."}, false
+	}
+	return view.Check{Name: sandboxE2B, Status: checkOK, Detail: "sandboxes are made by " + at + "; the key is not tried here"}, true
+}
 
 func (a *app) checkDocker(ctx context.Context) (view.Check, bool) {
 	e, err := a.probeDocker(ctx)
@@ -171,7 +188,7 @@ func (a *app) checkStored(ctx context.Context, workspace string) []view.Check {
 }
 
 // checkPack says whether a pack is valid and can run here.
-func (a *app) checkPack(ctx context.Context, file string, engineAnswers bool) []view.Check {
+func (a *app) checkPack(ctx context.Context, file, boxes string, answers bool) []view.Check {
 	p, err := a.runnablePack(ctx, file)
 	if err != nil {
 		return []view.Check{{Name: "pack_manifest", Status: checkFail, Detail: err.Error(), NextStep: "agentclash challenge-pack validate " + file}}
@@ -183,16 +200,18 @@ func (a *app) checkPack(ctx context.Context, file string, engineAnswers bool) []
 	return []view.Check{
 		{Name: "pack_manifest", Status: checkOK, Detail: fmt.Sprintf("%s v%d is valid", p.Pack.Slug, p.Version.Number)},
 		{Name: "pack_input_sets", Status: checkOK, Detail: fmt.Sprintf("%d input set(s), %d case(s)", len(p.InputSets), cases)},
-		packSandbox(p, engineAnswers),
+		packSandbox(p, boxes, answers),
 	}
 }
 
-func packSandbox(p *pack.Pack, engineAnswers bool) view.Check {
+func packSandbox(p *pack.Pack, boxes string, answers bool) view.Check {
 	needs := engine.NeedsOf(p)
 	switch {
 	case !needs.Box:
 		return view.Check{Name: "pack_sandbox", Status: checkOK, Detail: "the pack needs no sandbox"}
-	case engineAnswers:
+	case answers && boxes == sandboxE2B:
+		return view.Check{Name: "pack_sandbox", Status: checkOK, Detail: "its trials run in E2B's machines"}
+	case answers:
 		detail := "its trials run in containers"
 		if n := len(needs.Spec.Packages); n > 0 {
 			detail += fmt.Sprintf("; the first run installs %d package(s) into its image, which needs a network that one time: %s", n, strings.Join(needs.Spec.Packages, ", "))
@@ -200,6 +219,9 @@ func packSandbox(p *pack.Pack, engineAnswers bool) view.Check {
 		return view.Check{Name: "pack_sandbox", Status: checkOK, Detail: detail}
 	case !needs.Process:
 		return view.Check{Name: "pack_sandbox", Status: checkOK, Detail: "no programs are run, so a scratch directory is enough"}
+	}
+	if boxes != sandboxDocker {
+		return view.Check{Name: "pack_sandbox", Status: checkFail, Detail: "the pack runs programs, and the sandbox that SANDBOX_PROVIDER names cannot be had"}
 	}
 	return view.Check{Name: "pack_sandbox", Status: checkFail, Detail: "the pack runs programs or installs packages and no Docker engine answers", NextStep: "start Docker"}
 }

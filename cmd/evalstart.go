@@ -74,8 +74,8 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan and its price ceiling, and run nothing")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit 1 when an agent did not pass, 3 when too many trials were invalid")
 	f.BoolVar(&o.gate, "gate", false, "compare with the baseline and exit with the verdict")
-	f.StringVar(&o.sandbox, "sandbox", sandboxAuto, "auto, docker or scratch (a directory, no programs)")
-	f.StringVar(&o.image, "image", "", `sandbox image, or "builtin" (default: the pack's sandbox_template_id, else python:3.12-slim)`)
+	f.StringVar(&o.sandbox, "sandbox", "", sandboxUsage)
+	f.StringVar(&o.image, "image", "", `sandbox image or template, or "builtin" (default: the pack's sandbox_template_id, else python:3.12-slim or E2B_TEMPLATE_ID)`)
 	f.IntVar(&o.plan.Repetitions, "repetitions", 1, "how often each agent runs each case")
 	f.Int64Var(&o.plan.Seed, "seed", 0, "seed of everything drawn by chance")
 	f.IntVar(&o.plan.Concurrency, "concurrency", 0, "trials at once (0: 4 in sandboxes, 8 without, 32 with scripted agents alone)")
@@ -85,16 +85,13 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 }
 
 func (o *startOptions) check(a *app) error {
-	switch o.sandbox {
-	case sandboxAuto, sandboxDocker, sandboxScratch:
-	default:
-		return usage("--sandbox must be auto, docker or scratch, not %q", o.sandbox)
+	kind, err := a.sandboxKind(o.sandbox, o.image)
+	if err != nil {
+		return err
 	}
+	o.sandbox = kind
 	if name := strings.ToLower(strings.TrimSpace(o.name)); name == store.Latest || name == store.Baseline {
 		return usage("--name %s is taken: it means a run already", name)
-	}
-	if o.sandbox == sandboxScratch && o.image != "" {
-		return usage("--image goes with a Docker sandbox, not with --sandbox scratch")
 	}
 	if o.gate && o.exitCode {
 		return usage("--gate and --exit-code both decide the exit status: choose one")

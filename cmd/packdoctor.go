@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,26 +54,22 @@ no Docker engine answers, 130 interrupted.`,
 	f := c.Flags()
 	f.StringVar(&o.reference, "reference", "", "script of the reference agent (default: FILE with the ending .reference.yaml, when there is one)")
 	f.StringVar(&o.inputSet, "input-set", "", "input set, by key or name (default: all)")
-	f.StringVar(&o.sandbox, "sandbox", sandboxAuto, "auto, docker or scratch (a directory, no programs)")
-	f.StringVar(&o.image, "image", "", `sandbox image, or "builtin" (default: the pack's sandbox_template_id, else python:3.12-slim)`)
+	f.StringVar(&o.sandbox, "sandbox", "", sandboxUsage)
+	f.StringVar(&o.image, "image", "", `sandbox image or template, or "builtin" (default: the pack's sandbox_template_id, else python:3.12-slim or E2B_TEMPLATE_ID)`)
 	f.IntVar(&o.concurrency, "concurrency", 0, "trials at once (0: 4 in sandboxes, 32 without)")
 	return c
 }
 
-func (o packDoctorOptions) check() error {
-	switch {
-	case !slices.Contains([]string{sandboxAuto, sandboxDocker, sandboxScratch}, o.sandbox):
-		return usage("--sandbox must be auto, docker or scratch, not %q", o.sandbox)
-	case o.sandbox == sandboxScratch && o.image != "":
-		return usage("--image goes with a Docker sandbox, not with --sandbox scratch")
-	case o.concurrency < 0 || o.concurrency > engine.MaxConcurrency:
+func (o *packDoctorOptions) check(a *app) (err error) {
+	if o.concurrency < 0 || o.concurrency > engine.MaxConcurrency {
 		return usage("--concurrency must be 0 to %d, not %d", engine.MaxConcurrency, o.concurrency)
 	}
-	return nil
+	o.sandbox, err = a.sandboxKind(o.sandbox, o.image)
+	return err
 }
 
 func runPackDoctor(ctx context.Context, a *app, o packDoctorOptions, file string) error {
-	if err := o.check(); err != nil {
+	if err := o.check(a); err != nil {
 		return err
 	}
 	p, err := a.runnablePack(ctx, file)

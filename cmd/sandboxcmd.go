@@ -23,8 +23,9 @@ func newSandboxGC(a *app) *cobra.Command {
 volumes with our program for containers that no container has, and the images
 made by agentclash that no container has: built-in ones of other versions, and
 those with packages after a week. What belongs to a living process is left
-alone, and so is agentclash/sandbox:local. Other commands remove dead sandboxes
-in passing; this one waits for the engine to be done.`,
+alone, and so is agentclash/sandbox:local. Where there is a key for E2B
+(E2B_API_KEY), its sandboxes of dead processes go too. Other commands remove dead
+sandboxes in passing; this one waits for the engine to be done.`,
 		Example: "  agentclash sandbox gc --dry-run\n  agentclash sandbox gc --json",
 		RunE:    func(c *cobra.Command, _ []string) error { return runSandboxGC(c.Context(), a, dry) },
 	}
@@ -45,7 +46,9 @@ func runSandboxGC(ctx context.Context, a *app, dry bool) error {
 		}
 		d.Volumes, d.Images = append(d.Volumes, found.Volumes...), append(d.Images, found.Images...)
 	}
-	d.Removed = len(d.Containers) + len(d.Directories)
+	machines, eerr := a.collectE2B(ctx, dry)
+	d.Machines, err = machines, errors.Join(err, eerr)
+	d.Removed = machines + len(d.Containers) + len(d.Directories)
 	if dry {
 		d.Removed = 0
 	}
@@ -55,7 +58,7 @@ func runSandboxGC(ctx context.Context, a *app, dry bool) error {
 	}
 	switch {
 	case a.output != "table":
-	case dry && len(d.Containers)+len(d.Directories)+len(d.Volumes)+len(d.Images) == 0:
+	case dry && machines+len(d.Containers)+len(d.Directories)+len(d.Volumes)+len(d.Images) == 0:
 		a.say("nothing to remove")
 	case !dry:
 		a.say("✓ removed %d sandbox(es), %d volume(s), %d image(s)", d.Removed, len(d.Volumes), len(d.Images))

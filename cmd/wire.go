@@ -1,15 +1,19 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"path/filepath"
+	"time"
 
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/provider/openai"
 	"github.com/agentclash/agentclash/engine/provider/scripted"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/docker"
+	"github.com/agentclash/agentclash/sandbox/e2b"
 	"github.com/agentclash/agentclash/sandbox/scratch"
 )
 
@@ -99,6 +103,74 @@ func (a *app) collectScratch(ctx context.Context, dry bool) ([]string, error) {
 		return p.Left()
 	}
 	return p.Reap(ctx)
+}
+
+// builtinImage is the image that needs no registry.
+const builtinImage = docker.BuiltinImage
+
+// e2bOptions reads how E2B is reached. Its key may be a secret as well.
+func (a *app) e2bOptions(template string) (e2b.Options, error) {
+	o := e2b.Options{
+		Key: a.p.Getenv("E2B_API_KEY"), Template: cmp.Or(template, a.p.Getenv("E2B_TEMPLATE_ID")),
+		BaseURL: a.p.Getenv("E2B_API_BASE_URL"), SandboxURL: a.p.Getenv("E2B_SANDBOX_URL"),
+		Guest: a.guest, Owner: owner(), HostID: hostID(), Alive: alive, Now: a.p.Now, Proxy: http.ProxyFromEnvironment,
+	}
+	if text := a.p.Getenv("E2B_REQUEST_TIMEOUT"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return o, usage("E2B_REQUEST_TIMEOUT must be a time such as 30s, not %q", text)
+		}
+		o.Timeout = d
+	}
+	if o.Key != "" {
+		return o, nil
+	}
+	key, _, err := a.secret("E2B_API_KEY")
+	o.Key = key
+	return o, err
+}
+
+// e2bAddress is where E2B is asked, when all that takes is there.
+func (a *app) e2bAddress() (string, error) {
+	o, err := a.e2bOptions("")
+	if err == nil {
+		err = o.Check()
+	}
+	return cmp.Or(o.BaseURL, e2b.DefaultAPI), err
+}
+
+// openE2B also removes, in passing, what dead processes have left with E2B: it
+// is about to be asked anyway.
+func (a *app) openE2B(ctx context.Context, template string) (sandbox.Provider, error) {
+	o, err := a.e2bOptions(template)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Check(); err != nil {
+		if errors.Is(err, sandbox.ErrKey) {
+			return nil, err
+		}
+		return nil, usage("%w", err)
+	}
+	within, stop := context.WithTimeout(ctx, e2bSweepTime)
+	defer stop()
+	if n, err := e2b.Reap(within, o, false); err == nil && n > 0 {
+		a.say("note: removed %d E2B sandbox(es) that a dead process left behind", n)
+	}
+	return e2b.New(o)
+}
+
+// e2bSweepTime bounds that.
+const e2bSweepTime = 5 * time.Second
+
+// collectE2B removes the E2B sandboxes of dead processes where there is a key, or
+// counts them.
+func (a *app) collectE2B(ctx context.Context, dry bool) (int, error) {
+	o, err := a.e2bOptions("")
+	if err != nil || o.Key == "" {
+		return 0, err
+	}
+	return e2b.Reap(ctx, o, dry)
 }
 
 func (a *app) openScratch() (*scratch.Provider, error) {

@@ -15,6 +15,7 @@ var (
 	ErrClosed      = errors.New("the sandbox is closed")
 	ErrUnavailable = errors.New("no sandbox engine answers")
 	ErrSpec        = errors.New("no sandbox can be as asked")
+	ErrKey         = errors.New("the sandbox service wants an API key")
 )
 
 // ErrFileSize is ErrNoSpace for a file larger than Limits.FileBytes.

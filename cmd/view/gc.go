@@ -2,6 +2,7 @@ package view
 
 import (
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -9,8 +10,9 @@ import (
 // DryRun what would be.
 type GCDocument struct {
 	DryRun      bool            `json:"dry_run"`
-	Engine      bool            `json:"engine_answers"` // else only Directories were looked at
-	Removed     int             `json:"removed"`        // containers and directories; 0 with DryRun
+	Engine      bool            `json:"engine_answers"` // else no containers, volumes and images were looked at
+	Removed     int             `json:"removed"`        // machines, containers and directories; 0 with DryRun
+	Machines    int             `json:"e2b_sandboxes"`  // of E2B's
 	Containers  []LeftContainer `json:"containers"`
 	Directories []string        `json:"directories"`
 	Volumes     []string        `json:"volumes"`
@@ -41,6 +43,9 @@ func GC(w io.Writer, d GCDocument, o Options) error {
 			}
 		}
 		p.line(SanitizeLine(line + ")"))
+	}
+	if d.Machines > 0 {
+		p.line(verb + " " + strconv.Itoa(d.Machines) + " E2B sandbox(es)")
 	}
 	for _, group := range []struct {
 		what  string

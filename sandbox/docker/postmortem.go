@@ -41,7 +41,7 @@ func (s *Session) postMortem(ctx context.Context) error {
 	if err != nil {
 		return &sandbox.BoxError{Kind: sandbox.Engine, Detail: words, Err: errors.Join(cause, err)}
 	}
-	ev.oom = ev.oom || s.starved.Load() // Podman has no event for it
+	ev.oom = ev.oom || s.Starved() // Podman has no event for it
 	e := ev.verdict(words)
 	e.Detail, e.Err = ev.detail(words), cause
 	return e

@@ -16,6 +16,7 @@ import (
 
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/guest"
+	"github.com/agentclash/agentclash/sandbox/guestbox"
 )
 
 // errNoGuest: the container came up without a guest that can run. Its volume is
@@ -69,7 +70,9 @@ func (p *Provider) start(ctx context.Context, b plan, g guestFile) (_ *Session, 
 		_ = c.Close()
 		return nil, p.engineError(ctx, err)
 	}
-	return &Session{p: p, id: id, client: c, stream: st, limits: b.limits}, nil
+	s := &Session{p: p, id: id, client: c, stream: st}
+	s.Calls = guestbox.New(c, b.limits, s.mourn)
+	return s, nil
 }
 
 // runs sees that programs of an image for another machine run here, emulated:

@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// defaultPath is where programs are looked for when nobody says.
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 // environ is base with the entries of over, and the mark.
 func environ(base []string, over [][]byte, mark string) []string {
 	at := map[string]int{}
@@ -45,7 +48,7 @@ func lookPath(name, dir string, env []string) (string, error) {
 		}
 		return name, executable(name)
 	}
-	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	path := defaultPath
 	for _, e := range env {
 		if v, ok := strings.CutPrefix(e, "PATH="); ok {
 			path = v

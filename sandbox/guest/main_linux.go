@@ -31,7 +31,18 @@ const (
 //
 // As the first process of a PID namespace its end is everybody's. Elsewhere it
 // ends what it started, and touches nothing else.
+//
+// Args may be EncloseFlag instead: the guest then makes the box first, as an
+// [Enclosure] tells it, and is its first process.
 func Main(in, out, errs *os.File, args []string) int {
+	if len(args) == 1 {
+		switch args[0] {
+		case EncloseFlag:
+			return enclose(in, out, errs)
+		case enclosedFlag:
+			return enclosed(in, errs)
+		}
+	}
 	fs := flag.NewFlagSet("sandbox-agent", flag.ContinueOnError)
 	fs.SetOutput(errs)
 	deadline := fs.Duration("deadline", 0, "end after this time, whatever happens")

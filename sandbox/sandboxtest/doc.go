@@ -2,8 +2,8 @@
 // and a predictable box in memory for the tests of those who use the port
 // ([Memory]).
 //
-// It decides what a provider must do to be one: each sentence of the port's
-// comments is a check here. It does not decide how a provider does it, and
+// It decides how a provider shows that it is one: each sentence of the contract
+// in package sandbox has a check here. It does not decide how a provider does it, and
 // leaves a provider's own promises (labels, images, clean-up after a crash) to
 // that provider's tests.
 //

@@ -14,18 +14,21 @@ import (
 
 func execChecks() []check {
 	return []check{
-		{"arguments arrive as they are", process, exactArguments},
-		{"exit codes", process, exitCodes},
-		{"a signal's exit code", process, signalCodes},
-		{"a program that cannot be started is a StartError", process, startErrors},
-		{"standard input", process, standardInput},
-		{"the working directory", process, workingDirectory},
-		{"the environment", process, environment},
-		{"a program is found through PATH", process, foundByName},
-		{"programs and calls see the same files", process, sameFiles},
-		{"links made by a program", tools, madeLinks},
-		{"a program can fill the workspace and no more", process, programFills},
-		{"programs at the same time", process, programsAtOnce},
+		{"X1", "arguments arrive as they are", process, exactArguments},
+		{"X2", "exit codes", process, exitCodes},
+		{"X2", "a signal's exit code", process, signalCodes},
+		{"X3", "a program that cannot be started is a StartError", process, startErrors},
+		{"X4", "standard input", process, standardInput},
+		{"X5", "the working directory", process, workingDirectory},
+		{"X6", "the environment", process, environment},
+		{"X6", "a call's variables have precedence over all", process, callVariables},
+		{"X7", "a home, a place for temporary files, and a time zone", process, homeAndTemporary},
+		{"X4", "8 MiB of any bytes as standard input", tools, largeInput},
+		{"X1", "a program is found through PATH", process, foundByName},
+		{"X8", "programs and calls see the same files", process, sameFiles},
+		{"X8", "links made by a program", tools, madeLinks},
+		{"I5", "a program can fill the workspace and no more", process, programFills},
+		{"L5", "programs at the same time", process, programsAtOnce},
 	}
 }
 

@@ -13,28 +13,30 @@ import (
 
 func readChecks() []check {
 	return []check{
-		{"ReadFile gives at most the limit", 0, readLimits},
-		{"ReadFile of a missing file is ErrNotFound", 0, readMissing},
-		{"ReadFile of a directory is ErrNotRegular", 0, readDirectory},
-		{"ReadFile of a named pipe is ErrNotRegular", fifo, readPipe},
-		{"ReadFile of a link reads what it leads to", symlink, readLink},
-		{"ReadFile of a link that leads to no file", symlink, readBrokenLink},
+		{"F4", "ReadFile gives at most the limit", 0, readLimits},
+		{"F5", "ReadFile of a missing file is ErrNotFound", 0, readMissing},
+		{"F6", "ReadFile of a directory is ErrNotRegular", 0, readDirectory},
+		{"F6", "ReadFile of a named pipe is ErrNotRegular", fifo, readPipe},
+		{"F6", "ReadFile of a socket is ErrNotRegular", tools, readSocket},
+		{"F6", "ReadFile of a device is ErrNotRegular", tools, readDevice},
+		{"F7", "ReadFile of a link reads what it leads to", symlink, readLink},
+		{"F5 F6", "ReadFile of a link that leads to no file", symlink, readBrokenLink},
 	}
 }
 
 func writeChecks() []check {
 	return []check{
-		{"what is written is read", 0, roundTrip},
-		{"16 MiB of any bytes", 0, roundTripBig},
-		{"names of all sorts", 0, oddNames},
-		{"WriteFile replaces", 0, replaceFile},
-		{"WriteFile replaces at once", 0, replaceAtOnce},
-		{"WriteFile replaces a link, not what it leads to", symlink, replaceLink},
-		{"WriteFile makes parents", 0, makeParents},
-		{"WriteFile where no file can be", 0, writeImpossible},
-		{"a full workspace is ErrNoSpace", 0, fullWorkspace},
-		{"data belongs to its caller", 0, callersData},
-		{"calls at the same time", 0, callsAtOnce},
+		{"F4 F8", "what is written is read", 0, roundTrip},
+		{"F8", "16 MiB of any bytes", 0, roundTripBig},
+		{"F9", "names of all sorts", 0, oddNames},
+		{"F10", "WriteFile replaces", 0, replaceFile},
+		{"F10", "WriteFile replaces at once", 0, replaceAtOnce},
+		{"F11", "WriteFile replaces a link, not what it leads to", symlink, replaceLink},
+		{"F12", "WriteFile makes parents", 0, makeParents},
+		{"F13", "WriteFile where no file can be", 0, writeImpossible},
+		{"F14", "a full workspace is ErrNoSpace", 0, fullWorkspace},
+		{"F8", "data belongs to its caller", 0, callersData},
+		{"L5", "calls at the same time", 0, callsAtOnce},
 	}
 }
 

@@ -1,6 +1,7 @@
 package sandboxtest
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -9,9 +10,13 @@ import (
 
 func isolationChecks() []check {
 	return []check{
-		{"no network but lo", process, onlyLoopback},
-		{"the root is read-only", process, readOnlyRoot},
-		{"no process of another box is seen", process, separateProcesses},
+		{"I1", "no network but lo", process, onlyLoopback},
+		{"I2", "the root is read-only", process, readOnlyRoot},
+		{"I3", "no process of another box is seen", process, separateProcesses},
+		{"I4", "no capability and no way to gain privileges", process, noPrivileges},
+		{"I4", "no user namespace, in which anybody is root", tools, noUserNamespace},
+		{"I5", "a program that forks without end gets no further than its limit", tools, processLimit},
+		{"I5", "open files have a limit", process, openFilesLimit},
 	}
 }
 
@@ -60,5 +65,53 @@ func separateProcesses(t *testing.T, k *contract) {
 	}
 	if r := k.succeed(t, b, all); strings.Contains(r.Stdout.Text, "agentclash-probe") {
 		t.Errorf("processes seen from another box: got %q, want its own alone", r.Stdout.Text)
+	}
+}
+
+func noPrivileges(t *testing.T, k *contract) {
+	r := k.succeed(t, k.box(t), sh(`while read -r name value; do case "$name" in CapEff:|CapPrm:|NoNewPrivs:) echo "$name$value";; esac; done < /proc/self/status`))
+	want := "CapPrm:0000000000000000\nCapEff:0000000000000000\nNoNewPrivs:1\n"
+	if r.Stdout.Text != want {
+		t.Errorf("what a program may do: got %q, want %q", r.Stdout.Text, want)
+	}
+}
+
+func processLimit(t *testing.T, k *contract) {
+	const most = 64
+	box := k.boxOf(t, sandbox.Spec{Limits: sandbox.Limits{PIDs: most}})
+	r := k.succeed(t, box, python(`import os, time
+n = 0
+try:
+    while n < 1000:
+        if os.fork() == 0:
+            time.sleep(600)
+        n += 1
+except OSError:
+    pass
+print(n)`))
+	if n, err := strconv.Atoi(strings.TrimSpace(r.Stdout.Text)); err != nil || n < 1 || n >= most {
+		t.Errorf("forks until an error, with a limit of %d: got %q", most, r.Stdout.Text)
+	}
+	k.quiesce(t, box)
+}
+
+func openFilesLimit(t *testing.T, k *contract) {
+	const most = 100
+	box := k.boxOf(t, sandbox.Spec{Limits: sandbox.Limits{OpenFiles: most}})
+	r := k.succeed(t, box, sh(`while read -r a b c soft hard rest; do case "$a $b $c" in "Max open files") echo "$soft $hard";; esac; done < /proc/self/limits`))
+	if r.Stdout.Text != "100 100\n" {
+		t.Errorf("limit of open files: got %q, want %d", r.Stdout.Text, most)
+	}
+}
+
+func noUserNamespace(t *testing.T, k *contract) {
+	const newUser, newNet = 0x10000000, 0x40000000
+	for _, flags := range []int{newUser, newUser | newNet, newNet} {
+		r := k.succeed(t, k.box(t), python(`import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+print(libc.unshare(int(sys.argv[1])), ctypes.get_errno() != 0)`, strconv.Itoa(flags)))
+		if r.Stdout.Text != "-1 True\n" {
+			t.Errorf("unshare with the flags %#x: got %q, want it refused", flags, r.Stdout.Text)
+		}
 	}
 }

@@ -13,17 +13,17 @@ import (
 
 func killChecks() []check {
 	return []check{
-		{"a timeout is a result", process, timeoutResult},
-		{"a timeout kills the whole tree", process, timeoutTree},
-		{"a timeout kills what has left the tree", tools, timeoutDaemon},
-		{"a timeout that is not reached changes nothing", process, timeoutUnreached},
-		{"a cancelled call kills its program", process, cancelKills},
-		{"a child that keeps the output open does not hold up the call", process, heldOutput},
-		{"Quiesce kills what is left running", process, quiesceBackground},
-		{"Quiesce kills a daemon", tools, quiesceDaemon},
-		{"Quiesce ends a call with its program's death", process, quiesceCall},
-		{"Close ends a call", process, closeDuringCall},
-		{"files can be read while a program runs", process, readDuringCall},
+		{"X12", "a timeout is a result", process, timeoutResult},
+		{"X12", "a timeout kills the whole tree", process, timeoutTree},
+		{"X12", "a timeout kills what has left the tree", tools, timeoutDaemon},
+		{"X12", "a timeout that is not reached changes nothing", process, timeoutUnreached},
+		{"X13", "a cancelled call kills its program", process, cancelKills},
+		{"X14", "a child that keeps the output open does not hold up the call", process, heldOutput},
+		{"Q1", "Quiesce kills what is left running", process, quiesceBackground},
+		{"Q1", "Quiesce kills a daemon", tools, quiesceDaemon},
+		{"Q2", "Quiesce ends a call with its program's death", process, quiesceCall},
+		{"L8", "Close ends a call", process, closeDuringCall},
+		{"X8", "files can be read while a program runs", process, readDuringCall},
 	}
 }
 

@@ -3,6 +3,8 @@ package sandboxtest
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -12,20 +14,23 @@ import (
 
 func lifeChecks() []check {
 	return []check{
-		{"Describe", 0, describe},
-		{"a box has a name of its own", 0, boxNames},
-		{"a box is fresh", 0, freshBox},
-		{"boxes do not share files", 0, separateBoxes},
-		{"boxes opened at once", 0, openAtOnce},
-		{"Open with an ended context", 0, openCancelled},
-		{"calls with an ended context", 0, callsCancelled},
-		{"ErrClosed after Close", 0, closedBox},
-		{"Close twice", 0, closeTwice},
-		{"Close with an ended context", 0, closeCancelled},
-		{"Close of the provider removes every box", 0, closeProvider},
-		{"a box ends with its lifetime", 0, lifetimeEnds},
-		{"no programs is ErrNoProcess", noProcess, noPrograms},
-		{"Quiesce leaves files alone", 0, quiesceFiles},
+		{"L1", "Describe", 0, describe},
+		{"L2", "a box has a name of its own", 0, boxNames},
+		{"L3", "a box is fresh", 0, freshBox},
+		{"L4", "boxes do not share files", 0, separateBoxes},
+		{"L5", "boxes opened at once", 0, openAtOnce},
+		{"L6", "Open with an ended context", 0, openCancelled},
+		{"L6", "calls with an ended context", 0, callsCancelled},
+		{"L7", "ErrClosed after Close", 0, closedBox},
+		{"L7", "Close twice", 0, closeTwice},
+		{"L7", "Close with an ended context", 0, closeCancelled},
+		{"L9", "Close of the provider removes every box", 0, closeProvider},
+		{"L10", "a box ends with its lifetime", 0, lifetimeEnds},
+		{"L10", "a lifetime ends what runs", process, lifetimeDuringCall},
+		{"L4", "boxes do not share what is temporary", process, separateTemporary},
+		{"L4 N2", "boxes do not share a network", tools, separateNetworks},
+		{"X15", "no programs is ErrNoProcess", noProcess, noPrograms},
+		{"Q3", "Quiesce leaves files alone", 0, quiesceFiles},
 	}
 }
 
@@ -189,6 +194,36 @@ func lifetimeEnds(t *testing.T, k *contract) {
 	if err := box.Close(during(t)); err != nil {
 		t.Errorf("close after the box's lifetime: got %v, want no error", err)
 	}
+}
+
+func lifetimeDuringCall(t *testing.T, k *contract) {
+	box := openBox(t, k.provider, sandbox.Spec{Lifetime: 2 * time.Second})
+	got := returns(t, "exec of a program that outlives its box", k.start(during(t), box, sh(`while :; do :; done`)))
+	var lost *sandbox.BoxError
+	if !errors.As(got.err, &lost) && !errors.Is(got.err, sandbox.ErrClosed) {
+		t.Errorf("exec of a program that outlives its box: got %s, %v, want a BoxError or ErrClosed", summary(got.Result), got.err)
+	}
+	if err := box.Close(during(t)); err != nil {
+		t.Errorf("close: got %v, want no error", err)
+	}
+}
+
+func separateTemporary(t *testing.T, k *contract) {
+	a, b := k.box(t), k.box(t)
+	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
+		k.succeed(t, a, sh(`echo "of a" > "$1/agentclash-probe"`, dir))
+		k.wantOutput(t, b, sh(`if [ -e "$1/agentclash-probe" ]; then echo there; else echo none; fi`, dir), "none\n")
+		k.wantOutput(t, a, sh(`read -r l < "$1/agentclash-probe"; echo "$l"`, dir), "of a\n")
+	}
+}
+
+func separateNetworks(t *testing.T, k *contract) {
+	says := func(word string) sandbox.Spec {
+		return sandbox.Spec{Network: func(_ context.Context, c net.Conn) { _, _ = io.WriteString(c, word) }}
+	}
+	a, b := k.boxOf(t, says("of a")), k.boxOf(t, says("of b"))
+	k.wantOutput(t, a, python(connect, "x"), "of a")
+	k.wantOutput(t, b, python(connect, "x"), "of b")
 }
 
 func noPrograms(t *testing.T, k *contract) {

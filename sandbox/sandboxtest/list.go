@@ -13,13 +13,13 @@ import (
 
 func listChecks() []check {
 	return []check{
-		{"List of one directory", 0, listOne},
-		{"List walks", 0, listTree},
-		{"List keeps at most the limit", 0, listLimits},
-		{"List of an empty path is the workspace", 0, listWorkspace},
-		{"List of a missing directory is ErrNotFound", 0, listMissing},
-		{"List reports links and does not follow them", symlink, listLinks},
-		{"List passes by a named pipe", fifo, listPipe},
+		{"D1", "List of one directory", 0, listOne},
+		{"D1", "List walks", 0, listTree},
+		{"D2", "List keeps at most the limit", 0, listLimits},
+		{"F1", "List of an empty path is the workspace", 0, listWorkspace},
+		{"F5 D4", "List of a missing directory is ErrNotFound", 0, listMissing},
+		{"D3", "List reports links and does not follow them", symlink, listLinks},
+		{"D4", "List passes by a named pipe", fifo, listPipe},
 	}
 }
 

@@ -15,14 +15,14 @@ import (
 
 func networkChecks() []check {
 	return []check{
-		{"without a network there is no proxy", tools, noProxy},
-		{"a network for a box that runs no programs is ErrNoProcess", noProcess, noNetwork},
-		{"programs reach the network through the proxy", tools, reachNetwork},
-		{"with a network there is still no interface but lo", process, loopbackAlways},
-		{"the caller's variables have precedence over the proxy's", process, ownProxyVariables},
-		{"many programs use the network at once", tools, manyConnections},
-		{"a connection that nobody reads holds up nothing", tools, deafNetwork},
-		{"a box takes its connections with it", tools, connectionsEnd},
+		{"N1", "without a network there is no proxy", tools, noProxy},
+		{"X15", "a network for a box that runs no programs is ErrNoProcess", noProcess, noNetwork},
+		{"N2", "programs reach the network through the proxy", tools, reachNetwork},
+		{"I1", "with a network there is still no interface but lo", process, loopbackAlways},
+		{"X6", "the caller's variables have precedence over the proxy's", process, ownProxyVariables},
+		{"N3", "many programs use the network at once", tools, manyConnections},
+		{"N3", "a connection that nobody reads holds up nothing", tools, deafNetwork},
+		{"N4", "a box takes its connections with it", tools, connectionsEnd},
 	}
 }
 

@@ -10,11 +10,12 @@ import (
 
 func outputChecks() []check {
 	return []check{
-		{"stdout and stderr are apart", process, separateStreams},
-		{"a small output is whole", process, smallOutput},
-		{"of a large output head and tail are kept", process, largeOutput},
-		{"512 KiB each are kept when nothing is said", process, defaultOutput},
-		{"output of any bytes", tools, binaryOutput},
+		{"X9", "stdout and stderr are apart", process, separateStreams},
+		{"X10", "a small output is whole", process, smallOutput},
+		{"X10", "of a large output head and tail are kept", process, largeOutput},
+		{"X10", "512 KiB each are kept when nothing is said", process, defaultOutput},
+		{"X9", "output of any bytes", tools, binaryOutput},
+		{"X11", "a program that writes without end is killed", process, endlessOutput},
 	}
 }
 
@@ -105,4 +106,15 @@ func binaryOutput(t *testing.T, k *contract) {
 	if r.Stdout.Bytes != 256 || r.Stdout.Truncated || !strings.Contains(r.Stdout.Text, "ABC") {
 		t.Errorf("every byte once: got %+v, want 256 bytes counted", r.Stdout)
 	}
+}
+
+func endlessOutput(t *testing.T, k *contract) {
+	box := k.box(t)
+	c := sh(`x=0123456789abcdef; i=0; while [ $i -lt 12 ]; do x=$x$x; i=$((i+1)); done; while :; do printf %s "$x"; done`)
+	c.HeadBytes, c.TailBytes = 30, 10
+	r := k.ran(t, box, c)
+	if !r.OutputLimit || r.Signal == 0 || r.TimedOut || !r.Stdout.Truncated || len(r.Stdout.Text) > 200 {
+		t.Errorf("a program that writes without end: got output limit %v and %s, want it killed for that", r.OutputLimit, summary(r))
+	}
+	k.wantOutput(t, box, sh(`echo fine`), "fine\n")
 }

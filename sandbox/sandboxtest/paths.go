@@ -11,9 +11,10 @@ import (
 
 func pathChecks() []check {
 	return []check{
-		{"paths that mean the same file", 0, samePaths},
-		{"paths outside the workspace are ErrOutside", 0, outsidePaths},
-		{"no link leads out of the box", symlink, linksLeadOut},
+		{"F1", "paths that mean the same file", 0, samePaths},
+		{"F2", "paths outside the workspace are ErrOutside", 0, outsidePaths},
+		{"F3", "no link leads out of the box", symlink, linksLeadOut},
+		{"F3", "an absolute link within the workspace is followed by calls as by programs", tools, absoluteLink},
 	}
 }
 

@@ -38,11 +38,7 @@ func Run(t *testing.T, open func(t *testing.T) sandbox.Provider, c Capabilities)
 	k := &contract{Capabilities: c, open: open}
 	k.plant()
 	k.provider = k.another(t)
-	checks := slices.Concat(
-		lifeChecks(), readChecks(), writeChecks(), pathChecks(), listChecks(),
-		execChecks(), outputChecks(), killChecks(), isolationChecks(), networkChecks(),
-	)
-	for _, ch := range checks {
+	for _, ch := range allChecks() {
 		if k.pointless(ch.needs) {
 			continue
 		}
@@ -56,11 +52,19 @@ func Run(t *testing.T, open func(t *testing.T) sandbox.Provider, c Capabilities)
 	}
 }
 
-// check is one sentence of the contract.
+func allChecks() []check {
+	return slices.Concat(
+		lifeChecks(), readChecks(), writeChecks(), pathChecks(), listChecks(),
+		execChecks(), outputChecks(), killChecks(), isolationChecks(), networkChecks(),
+	)
+}
+
+// check tries one sentence of the contract, or a few.
 type check struct {
-	name  string
-	needs need
-	run   func(t *testing.T, k *contract)
+	promises string // the numbers of those sentences in package sandbox's doc.go
+	name     string
+	needs    need
+	run      func(t *testing.T, k *contract)
 }
 
 type need uint8

@@ -1,0 +1,337 @@
+package e2b
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agentclash/agentclash/sandbox"
+)
+
+// The labels of every machine that is made here.
+const (
+	labelKind    = "dev.agentclash.kind" // always kindBox
+	labelOwner   = "dev.agentclash.owner"
+	labelHost    = "dev.agentclash.host"
+	labelRun     = "dev.agentclash.run"
+	labelTrial   = "dev.agentclash.trial"
+	labelAgent   = "dev.agentclash.agent"
+	labelCase    = "dev.agentclash.case"
+	labelExpires = "dev.agentclash.expires" // unix seconds
+	labelOpening = "dev.agentclash.opening" // one call of Open
+
+	kindBox  = "sandbox"
+	maxLabel = 256
+)
+
+const (
+	defaultLifetime = 2 * time.Hour
+	// removeTime bounds a removal that nobody waits for but Close.
+	removeTime = 2 * time.Minute
+)
+
+// Provider opens boxes as machines of E2B's. It implements [sandbox.Provider].
+type Provider struct {
+	o   Options
+	api *api
+
+	packed func() ([]byte, int64, error) // the guest, compressed, and its size
+
+	background sync.WaitGroup // calls that open, and removals
+
+	mu     sync.Mutex
+	boxes  map[*Session]bool
+	closed bool
+	left   map[string]bool // machines whose removal failed
+}
+
+var _ sandbox.Provider = (*Provider)(nil)
+
+// New returns a provider. It asks nobody anything; options that cannot work are
+// refused, all of them at once. Without a key the error is [sandbox.ErrKey].
+func New(o Options) (*Provider, error) {
+	o, err := o.settled(true)
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{
+		o: o, api: newAPI(o), packed: packing(o.Guest),
+		boxes: map[*Session]bool{}, left: map[string]bool{},
+	}, nil
+}
+
+// packing compresses the guest once, when the first box needs it.
+func packing(guest func(arch string) ([]byte, error)) func() ([]byte, int64, error) {
+	var mu sync.Mutex
+	var packed []byte
+	var size int64
+	return func() ([]byte, int64, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if packed != nil {
+			return packed, size, nil
+		}
+		if guest == nil {
+			return nil, 0, errors.New("no guest executable was given")
+		}
+		b, err := guest("amd64")
+		if err != nil {
+			return nil, 0, fmt.Errorf("get the guest for amd64: %w", err)
+		}
+		var z bytes.Buffer
+		w := gzip.NewWriter(&z)
+		if _, err := w.Write(b); err != nil {
+			return nil, 0, err
+		}
+		if err := w.Close(); err != nil {
+			return nil, 0, err
+		}
+		packed, size = z.Bytes(), int64(len(b))
+		return packed, size, nil
+	}
+}
+
+// note is what E2B does not do, for the user.
+const note = "E2B sets neither memory nor processors for a sandbox: both are the template's"
+
+// Describe asks E2B whether it takes the key, and refuses what its machines
+// cannot be.
+func (p *Provider) Describe(ctx context.Context, spec sandbox.Spec) (sandbox.Description, error) {
+	leave, err := p.enter()
+	if err != nil {
+		return sandbox.Description{}, err
+	}
+	defer leave()
+	if _, err := p.plan(spec); err != nil {
+		return sandbox.Description{}, err
+	}
+	if _, _, err := p.api.page(ctx, map[string][]string{"limit": {"1"}}); err != nil {
+		return sandbox.Description{}, fmt.Errorf("ask E2B: %w", boxError(ctx, err))
+	}
+	return sandbox.Description{Kind: "e2b", Engine: p.o.BaseURL, Image: p.o.Template, Note: note}, nil
+}
+
+// Open makes a machine, has the guest make the box in it, and checks that from
+// inside. Its errors are BoxErrors, those of the context, and refusals of a spec
+// that cannot be.
+func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Session, error) {
+	s, err := p.open(ctx, spec)
+	if err != nil {
+		return nil, fmt.Errorf("open a sandbox: %w", err)
+	}
+	return s, nil
+}
+
+func (p *Provider) open(ctx context.Context, spec sandbox.Spec) (*Session, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	leave, err := p.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	b, err := p.plan(spec)
+	if err != nil {
+		return nil, err
+	}
+	guest, size, err := p.packed()
+	if err != nil {
+		return nil, &sandbox.BoxError{Kind: sandbox.Engine, Err: err}
+	}
+	m, err := p.make(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.enclose(ctx, m, b, guest, size)
+	if err != nil {
+		p.discard(ctx, m.SandboxID)
+		return nil, boxError(ctx, err)
+	}
+	p.mu.Lock()
+	closed := p.closed
+	if !closed {
+		p.boxes[s] = true
+	}
+	p.mu.Unlock()
+	if closed {
+		s.end(ctx)
+		return nil, sandbox.ErrClosed
+	}
+	return s, nil
+}
+
+// make makes the machine. When it is not known whether one was made, what
+// carries this opening's label is looked for and removed.
+func (p *Provider) make(ctx context.Context, b plan) (machine, error) {
+	m, err := p.api.create(ctx, newSandbox{
+		TemplateID: p.o.Template, Timeout: seconds(b.lease(p.o.Now(), p.o.Lease)), Metadata: b.labels, Secure: true,
+	})
+	if err == nil {
+		return m, nil
+	}
+	switch statusOf(err) {
+	case http.StatusNotFound:
+		return m, &sandbox.BoxError{Kind: sandbox.Image, Err: fmt.Errorf("E2B has no such template for this key: %w", err)}
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+	default:
+		p.aside(ctx, func(ctx context.Context) error { return p.discardOpening(ctx, b.labels[labelOpening]) }, "")
+	}
+	return m, boxError(ctx, err)
+}
+
+func (p *Provider) discardOpening(ctx context.Context, opening string) error {
+	all, err := p.api.list(ctx, map[string]string{labelOpening: opening})
+	for _, l := range all {
+		if l.Metadata[labelOpening] == opening {
+			err = errors.Join(err, p.api.kill(ctx, l.SandboxID))
+		}
+	}
+	return err
+}
+
+// plan is one box to be.
+type plan struct {
+	spec   sandbox.Spec
+	env    map[string]string
+	labels map[string]string
+	ends   time.Time // of its lifetime
+	user   int
+}
+
+func (p *Provider) plan(spec sandbox.Spec) (plan, error) {
+	d := sandbox.DefaultLimits()
+	if spec.Limits.PIDs == 0 {
+		spec.Limits.PIDs = d.PIDs
+	}
+	if spec.Limits.OpenFiles == 0 {
+		spec.Limits.OpenFiles = d.OpenFiles
+	}
+	if err := errLimits(spec.Limits); err != nil {
+		return plan{}, err
+	}
+	if len(spec.Packages) > 0 {
+		return plan{}, fmt.Errorf("%w: E2B installs no packages: make a template that has %s, and name it in sandbox_template_id", sandbox.ErrSpec, strings.Join(spec.Packages, ", "))
+	}
+	if spec.Lifetime <= 0 {
+		spec.Lifetime = defaultLifetime
+	}
+	env := map[string]string{"HOME": sandbox.Workspace + "/.home", "TZ": "UTC", "TMPDIR": "/tmp"}
+	if spec.Network != nil {
+		maps.Copy(env, sandbox.ProxyVariables(cmp.Or(spec.NetworkPort, sandbox.ProxyPort)))
+	}
+	for k, v := range spec.Env {
+		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(v, "\x00") {
+			return plan{}, fmt.Errorf("environment variable %q: a name holds no '=' and neither part a NUL byte", k)
+		}
+		env[k] = v
+	}
+	ends := p.o.Now().Add(spec.Lifetime)
+	labels := map[string]string{
+		labelKind: kindBox, labelOwner: p.o.Owner, labelHost: p.o.HostID, labelOpening: rand.Text(),
+		labelExpires: strconv.FormatInt(ends.Unix(), 10),
+	}
+	for key, v := range map[string]string{
+		labelRun: spec.Labels.RunID, labelTrial: spec.Labels.TrialID, labelAgent: spec.Labels.Agent, labelCase: spec.Labels.Case,
+	} {
+		if v = tame(v); v != "" {
+			labels[key] = v
+		}
+	}
+	return plan{spec: spec, env: env, labels: labels, ends: ends, user: boxUser()}, nil
+}
+
+func (b plan) port() int { return cmp.Or(b.spec.NetworkPort, sandbox.ProxyPort) }
+
+// lease is how long the machine may live from now on: no longer than it must,
+// and a little longer than its guest.
+func (b plan) lease(now time.Time, lease time.Duration) time.Duration {
+	return max(min(lease, b.ends.Sub(now)+time.Minute), time.Second)
+}
+
+// tame makes a label's value of a text from outside.
+func tame(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == '\uFFFD' {
+			return -1
+		}
+		return r
+	}, s)
+	if len(s) > maxLabel {
+		s = strings.ToValidUTF8(s[:maxLabel], "")
+	}
+	return s
+}
+
+// enter begins what Close must wait for.
+func (p *Provider) enter() (leave func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, sandbox.ErrClosed
+	}
+	p.background.Add(1)
+	return p.background.Done, nil
+}
+
+// Close ends every box and waits until E2B has removed their machines, for as
+// long as ctx lasts. It may be called twice. Machines it could not see to are
+// its error; they end with their lease.
+func (p *Provider) Close(ctx context.Context) error {
+	p.mu.Lock()
+	p.closed = true
+	open := slices.Collect(maps.Keys(p.boxes))
+	p.mu.Unlock()
+	for _, s := range open {
+		s.end(ctx)
+	}
+	gone := make(chan struct{})
+	go func() {
+		p.background.Wait()
+		close(gone)
+	}()
+	select {
+	case <-gone:
+	case <-ctx.Done():
+		return fmt.Errorf("wait until the sandboxes are removed: %w", context.Cause(ctx))
+	}
+	p.mu.Lock()
+	left := slices.Collect(maps.Keys(p.left))
+	clear(p.left)
+	p.mu.Unlock()
+	var failed []error
+	for _, id := range left { // what did not work then may work now
+		failed = append(failed, p.api.kill(ctx, id))
+	}
+	p.api.http.CloseIdleConnections()
+	return errors.Join(failed...)
+}
+
+// discard removes a machine that is not wanted, in the background.
+func (p *Provider) discard(ctx context.Context, id string) {
+	p.aside(ctx, func(ctx context.Context) error { return p.api.kill(ctx, id) }, id)
+}
+
+// aside runs a removal that nobody waits for but Close. It outlives ctx.
+func (p *Provider) aside(ctx context.Context, remove func(ctx context.Context) error, id string) {
+	p.background.Go(func() {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
+		defer stop()
+		if remove(ctx) != nil && id != "" {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.left[id] = true
+		}
+	})
+}
