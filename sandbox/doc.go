@@ -70,10 +70,24 @@
 // # Isolation and limits
 //
 //   - I1. A box has no network interface but lo, with a Network or without.
+//
 //   - I2. What is not the workspace or temporary cannot be written to.
+//
 //   - I3. A program sees no process of another box.
+//
 //   - I4. A program has no capability and no way to gain privileges.
+//
 //   - I5. Programs can fill the workspace up to WorkspaceBytes and no further, nor take more than PIDs or OpenFiles; the box goes on.
+//
+//   - I6. The Result of a program that ran into a limit names it, where that can be known: LimitMemory, LimitOutput, LimitWorkspace, LimitFile.
+//
+//   - I7. A box that cannot be as its Spec says is refused with ErrSpec by Describe and by Open, and not made another way.
+//
+// # Roots, where a session is a Binder
+//
+//   - R1. What Bind returns reaches the roots, by calls and by programs, and of the rest of the workspace nothing, by whatever link.
+//   - R2. The session itself is not bound, and makes no difference to what is.
+//   - R3. Bind makes the directories it is given, and Roots that are not narrow bind nothing.
 //
 // # The network
 //

@@ -51,7 +51,7 @@ func packageNames(given []string) ([]string, error) {
 	}
 	for _, n := range names {
 		if len(n) > 128 || !packageName.MatchString(n) {
-			return nil, fmt.Errorf("additional package %q: that is not the name of a Debian package", tame(n))
+			return nil, fmt.Errorf("%w: additional package %q is not the name of a Debian package", sandbox.ErrSpec, tame(n))
 		}
 	}
 	return names, nil

@@ -44,16 +44,24 @@ type claim struct {
 	can   chan struct{} // closed when it is admitted
 }
 
+// fits refuses what can never be had.
+func (m *memory) fits(bytes int64) error {
+	if m.total == 0 || bytes <= m.total {
+		return nil
+	}
+	return fmt.Errorf("%w: a box of %d MiB of memory does not fit: boxes may have %d MiB of this engine, %d %% of what it has; "+
+		"ask for less (version.sandbox.memory), give the engine %d MiB (Docker Desktop: Settings, Resources; colima start --memory) or use another (DOCKER_HOST)",
+		sandbox.ErrSpec, bytes/mib, m.total/mib, memoryPercent, bytes/memoryPercent*100/mib+1)
+}
+
 // take waits for so much memory. It is given back with the function that is
 // returned, which may be called twice.
 func (m *memory) take(ctx context.Context, bytes int64) (release func(), err error) {
 	if m.total == 0 {
 		return func() {}, nil
 	}
-	if bytes > m.total {
-		return nil, &sandbox.BoxError{Kind: sandbox.Engine, Err: fmt.Errorf(
-			"a box of %d MiB of memory does not fit: boxes may have %d MiB of this engine, %d %% of what it has; give the engine %d MiB (Docker Desktop: Settings, Resources; colima start --memory) or use another (DOCKER_HOST)",
-			bytes/mib, m.total/mib, memoryPercent, bytes/memoryPercent*100/mib+1)}
+	if err := m.fits(bytes); err != nil {
+		return nil, err
 	}
 	m.ask(ctx)
 	c := &claim{bytes: bytes, can: make(chan struct{})}

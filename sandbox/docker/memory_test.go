@@ -105,10 +105,12 @@ func TestBoxThatNeverFits(t *testing.T) {
 	p := open(t, o)
 	spec := warmSpec("1")
 	spec.Limits.MemoryBytes = 128 << 20
-	_, err := p.Open(t.Context(), spec)
-	wantBoxError(t, err, sandbox.BoxError{Kind: sandbox.Engine})
-	if err == nil || !strings.Contains(err.Error(), "give the engine 160 MiB") {
-		t.Errorf("got %v, want what to do", err)
+	_, described := p.Describe(t.Context(), spec)
+	_, opened := p.Open(t.Context(), spec)
+	for _, err := range []error{described, opened} {
+		if !errors.Is(err, sandbox.ErrSpec) || !strings.Contains(err.Error(), "give the engine 160 MiB") {
+			t.Errorf("got %v, want what to do", err)
+		}
 	}
 	if all := owned(t, o); len(all) > 0 {
 		t.Errorf("got the containers %v", all)

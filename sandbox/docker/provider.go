@@ -114,8 +114,8 @@ func (p *Provider) try(ctx context.Context, spec sandbox.Spec, img image) error 
 	if err != nil {
 		return err
 	}
-	if has := p.engine.MemoryBytes; has > 0 && limits.MemoryBytes > has && limits.MemoryBytes > sandbox.DefaultLimits().MemoryBytes {
-		return fmt.Errorf("%w: each has %d MiB of memory, and the engine's machine %d", sandbox.ErrSpec, limits.MemoryBytes/mib, has/mib)
+	if err := p.memory.fits(limits.MemoryBytes); err != nil {
+		return err
 	}
 	if limits.OpenFiles <= sandbox.DefaultLimits().OpenFiles && !spec.Roots.Narrow() {
 		return nil

@@ -55,7 +55,8 @@ func Run(t *testing.T, open func(t *testing.T) sandbox.Provider, c Capabilities)
 func allChecks() []check {
 	return slices.Concat(
 		lifeChecks(), readChecks(), writeChecks(), pathChecks(), listChecks(),
-		execChecks(), outputChecks(), killChecks(), isolationChecks(), networkChecks(),
+		execChecks(), outputChecks(), killChecks(), isolationChecks(), limitChecks(),
+		rootsChecks(), networkChecks(),
 	)
 }
 
