@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,6 +36,9 @@ type deploymentSpec struct {
 	OutputSchema map[string]any    `yaml:"output_schema"`
 	Sampling     provider.Sampling `yaml:"sampling"`
 	Limits       engine.Limits     `yaml:"limits"`
+
+	Tools   engine.ToolOverrides    `yaml:"tool_overrides"`
+	Sandbox engine.SandboxOverrides `yaml:"sandbox"`
 }
 
 func newDeploymentCreate(a *app) *cobra.Command {
@@ -130,6 +134,9 @@ func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
 	if s.System != "" && s.SystemFile != "" {
 		errs = append(errs, errors.New("--system and --system-file are two system prompts: choose one"))
 	}
+	if slices.Contains(s.Tools.Denied, "submit") {
+		errs = append(errs, errors.New("tool_overrides.denied: submit cannot be denied: nothing else hands in the answer"))
+	}
 	for name, n := range map[string]int64{
 		"max-iterations": int64(s.Limits.MaxIterations), "max-tool-calls": int64(s.Limits.MaxToolCalls),
 		"step-timeout": int64(s.Limits.StepTimeoutSeconds), "run-timeout": int64(s.Limits.RunTimeoutSeconds),
@@ -156,7 +163,7 @@ func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
 	}
 	d := engine.Deployment{
 		Name: strings.TrimSpace(s.Name), Provider: key, Model: model, BaseURL: s.BaseURL, Account: s.Account,
-		System: s.System, OutputSchema: s.OutputSchema, Sampling: s.Sampling, Limits: s.Limits,
+		System: s.System, OutputSchema: s.OutputSchema, Sampling: s.Sampling, Limits: s.Limits, Tools: s.Tools, Sandbox: s.Sandbox,
 	}
 	if s.SystemFile != "" {
 		text, err := os.ReadFile(a.path(s.SystemFile))

@@ -165,7 +165,7 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	if err != nil {
 		return err
 	}
-	boxes, described, err := a.boxes(ctx, o.sandbox, o.imageFor(p), engine.NeedsOf(p))
+	boxes, described, err := a.boxes(ctx, o.sandbox, o.imageFor(p), engine.NeedsOf(p, deployments...))
 	if err != nil {
 		return err
 	}

@@ -381,7 +381,11 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	if err := db.TakeOver(ctx, r.ID, self(), alive); err != nil {
 		return err
 	}
-	if e.boxes, _, err = a.boxes(ctx, kind, e.plan.Sandbox.Image, engine.NeedsOf(e.pack)); err != nil {
+	var deployments []engine.Deployment
+	for _, agent := range e.plan.Agents {
+		deployments = append(deployments, agent.Deployment)
+	}
+	if e.boxes, _, err = a.boxes(ctx, kind, e.plan.Sandbox.Image, engine.NeedsOf(e.pack, deployments...)); err != nil {
 		return errors.Join(err, db.FinishRun(context.WithoutCancel(ctx), r.ID, self(), engine.Result{Status: store.Interrupted, Reason: err.Error()}))
 	}
 	result, err := a.execute(ctx, e)

@@ -23,7 +23,7 @@ type ahead struct {
 // ahead is nil where trials have no box, or one that is there at once.
 func (r *run) ahead() *ahead {
 	boxes, ok := r.deps.Boxes.(sandbox.Warmer)
-	if !ok || r.mode.tools == nil {
+	if !ok || r.lanes[0].mode.tools == nil {
 		return nil
 	}
 	return &ahead{run: r, boxes: boxes, stops: map[string]context.CancelFunc{}}

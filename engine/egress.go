@@ -24,9 +24,9 @@ type network struct {
 	vault    bool // those in the box have the mock vault instead
 }
 
-// networkOf reads a pack's rules. The sandbox's network is the tools' too; the
-// tool policy can permit them alone.
-func networkOf(p *pack.Pack) (network, error) {
+// networkOf reads a pack's rules, and what a deployment makes of them. The
+// sandbox's network is the tools' too; the tool policy can permit them alone.
+func networkOf(p *pack.Pack, d Deployment) (network, error) {
 	var n network
 	var list []string
 	if box := p.Version.Sandbox; box != nil {
@@ -34,7 +34,10 @@ func networkOf(p *pack.Pack) (network, error) {
 	}
 	allowed, _ := p.Version.ToolPolicy["allow_network"].(bool)
 	n.tools = n.programs || allowed
-	process := NeedsOf(p).Process
+	if over := d.Sandbox.AllowNetwork; over != nil {
+		n.tools, n.programs = *over, n.programs && *over
+	}
+	process := NeedsOf(p, d).Process
 	n.vault = hasVault(p) && process
 	n.watched = p.Security != nil && len(p.Security.ForbiddenEgress) > 0 && process && !n.programs && !n.vault
 	n.programs = n.programs && process && !n.vault
@@ -51,23 +54,23 @@ func networkOf(p *pack.Pack) (network, error) {
 // outside gives an attempt its own way to the network, and its own tools.
 func (a *attempt) outside() {
 	a.vault = nil
-	if a.run.network.vault {
+	if a.network.vault {
 		a.vault = &vault{decided: a.decided.note}
 	}
 	n := tool.Network{Secrets: a.run.deps.ToolSecrets, Redact: a.run.redact}
-	if a.run.network.tools {
+	if a.network.tools {
 		a.dialer = egress.New(egress.Options{
-			Policy: a.run.network.policy, Resolver: a.run.deps.Resolver, Decided: a.decided.note,
+			Policy: a.network.policy, Resolver: a.run.deps.Resolver, Decided: a.decided.note,
 		})
 		n.Dialer = a.dialer
 	}
-	a.tools = a.run.mode.tools.With(n)
+	a.tools = a.mode.tools.With(n)
 }
 
 // gateway is who answers the programs in the box: the mock vault, a proxy that
 // permits something or, where what they try is a fact, one that permits nothing.
 func (a *attempt) gateway(s *sandbox.Spec) {
-	switch n := a.run.network; {
+	switch n := a.network; {
 	case n.vault:
 		s.Network, s.NetworkPort = a.vault.serve, vaultPort
 		s.Env = vaultVariables(s.Env)

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/sandboxtest"
 )
@@ -113,6 +116,34 @@ func TestWhoMayUseTheNetwork(t *testing.T) {
 		h.run(t)
 		if got := boxes.Boxes()[0].Spec().Network != nil; got != want {
 			t.Errorf("%s: programs have a network: got %v, want %v", rules, got, want)
+		}
+	}
+}
+
+// TestADeploymentOverridesThePack: what one may do is no other's.
+func TestADeploymentOverridesThePack(t *testing.T) {
+	t.Parallel()
+	no, yes := false, true
+	const submit = `default: [{tool_calls: [{name: submit, arguments: {answer: done}}]}]`
+	for _, row := range []struct {
+		rules          string
+		over           engine.SandboxOverrides
+		shell, network bool // exec is shown, and programs have a network
+	}{
+		{permitted, engine.SandboxOverrides{}, true, true},
+		{permitted, engine.SandboxOverrides{AllowNetwork: &no}, true, false},
+		{permitted, engine.SandboxOverrides{AllowShell: &no}, false, true},
+		{"  tool_policy: {allow_shell: false}\n", engine.SandboxOverrides{AllowShell: &yes, AllowNetwork: &yes}, true, false},
+	} {
+		h, boxes := networked(t, row.rules, submit)
+		h.agents[0].Sandbox = row.over
+		seen := &listener{Client: h.clients[0]}
+		h.clients = []provider.Client{seen}
+		h.run(t)
+		shell := slices.ContainsFunc(seen.asked[0].Tools, func(t provider.Tool) bool { return t.Name == "exec" })
+		network := boxes.Boxes()[0].Spec().Network != nil
+		if shell != row.shell || network != row.network {
+			t.Errorf("%+v: shell %v and network %v, want %v and %v", row, shell, network, row.shell, row.network)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // It returns how the agent's part ended; what was said and done on the way is
 // in the log.
 func (a *attempt) loop(ctx context.Context) ending {
-	messages, err := a.run.mode.open(a.run.plan.pack, a.kase, a.deployment)
+	messages, err := a.mode.open(a.run.plan.pack, a.kase, a.deployment)
 	if err != nil {
 		return ending{fault: faultPack, stop: stopProvider, code: "pack_error", phase: phaseAgent, err: err}
 	}
@@ -79,7 +79,7 @@ func (a *attempt) mayStep(ctx context.Context) (ending, bool) {
 
 // stepEvent is said for agents with tools only: a single question has no steps.
 func (a *attempt) stepEvent(t event.Type) {
-	if a.run.mode.tools != nil {
+	if a.mode.tools != nil {
 		a.log.emit(t, event.Step{StepIndex: a.steps})
 	}
 }
@@ -90,7 +90,7 @@ func (a *attempt) text(reply provider.Response, reminded bool) (ending, bool) {
 	if reply.Finish == provider.FinishContentFilter {
 		return byAgent(string(provider.ContentFilter), "the provider withheld the reply"), true
 	}
-	if a.run.mode.tools == nil {
+	if a.mode.tools == nil {
 		return answerOf(reply), true
 	}
 	if reply.Finish == provider.FinishMaxTokens {
@@ -125,7 +125,7 @@ func (a *attempt) ask(ctx context.Context, messages []provider.Message) (provide
 	}
 	req := provider.Request{
 		Ref:   provider.Ref{Agent: a.agent.Label, Case: a.trial.CaseKey, Repetition: a.trial.Repetition, Attempt: a.number, Call: a.calls},
-		Model: d.Model, Messages: messages, Tools: a.run.mode.definitions(), Sampling: sampling,
+		Model: d.Model, Messages: messages, Tools: a.mode.definitions(), Sampling: sampling,
 	}
 	a.log.request(event.Call{ProviderKey: d.Provider, Model: d.Model, StepTimeoutMS: a.limits.step.Milliseconds()}, messages, req.Tools)
 	first := true
@@ -226,7 +226,7 @@ func (a *attempt) answered(r provider.Response) {
 // callTools runs the calls of one reply in order. over is true when the trial
 // ends here: by a submit, or by what end says went wrong.
 func (a *attempt) callTools(ctx context.Context, calls []provider.ToolCall) (results []provider.Message, end ending, over bool) {
-	if a.run.mode.tools == nil {
+	if a.mode.tools == nil {
 		return nil, byAgent("unexpected_tool_call", "the model called a tool although it was given none"), true
 	}
 	for _, call := range calls {
@@ -248,11 +248,11 @@ func (a *attempt) callTool(ctx context.Context, call provider.ToolCall, among bo
 	if submits && among {
 		return a.refused(call, "call submit alone: it ends the task, so nothing else may be in the same message"), ending{}, false
 	}
-	counts := !submits && a.run.mode.tools.Has(name)
+	counts := !submits && a.mode.tools.Has(name)
 	if counts && a.toolCalls >= a.limits.toolCalls {
 		return tool.Result{}, byAgent(stopTools, "more than %d tool calls", a.limits.toolCalls), true
 	}
-	a.log.emit(event.ToolStarted, event.Tool{ToolCallID: call.ID, ToolName: name, ToolCategory: a.run.mode.tools.Category(name), Arguments: arguments(call)})
+	a.log.emit(event.ToolStarted, event.Tool{ToolCallID: call.ID, ToolName: name, ToolCategory: a.mode.tools.Category(name), Arguments: arguments(call)})
 	began := a.log.clock.Now()
 	result, err := a.tools.Call(ctx, a.bench, call)
 	if err != nil {

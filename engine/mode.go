@@ -20,7 +20,7 @@ type mode struct {
 	open   func(*pack.Pack, pack.Case, Deployment) ([]provider.Message, error)
 }
 
-func newMode(p *pack.Pack, queries *query.Runner) (mode, error) {
+func newMode(p *pack.Pack, d Deployment, queries *query.Runner) (mode, error) {
 	switch p.Version.ExecutionMode {
 	case pack.PromptEval:
 		return mode{source: event.SourcePromptEval, open: promptMessages}, nil
@@ -28,6 +28,10 @@ func newMode(p *pack.Pack, queries *query.Runner) (mode, error) {
 		policy, err := tool.ParsePolicy(p.Version.ToolPolicy, p.Tools)
 		if err != nil {
 			return mode{}, err
+		}
+		policy.Hidden = d.Tools.Denied
+		if d.Sandbox.AllowShell != nil {
+			policy.AllowShell = *d.Sandbox.AllowShell
 		}
 		set, err := tool.NewSet(policy, queries)
 		if err != nil {
@@ -54,13 +58,20 @@ type Needs struct {
 	Spec sandbox.Spec
 }
 
-// NeedsOf reads a pack's needs.
-func NeedsOf(p *pack.Pack) Needs {
-	m, err := newMode(p, nil)
-	if err != nil || m.tools == nil {
-		return Needs{}
+// NeedsOf reads the needs of a pack whose agents are of these deployments; none
+// are an agent of which nothing is known but the pack.
+func NeedsOf(p *pack.Pack, all ...Deployment) Needs {
+	if len(all) == 0 {
+		all = []Deployment{{}}
 	}
-	programs := m.programs()
+	programs := false
+	for _, d := range all {
+		m, err := newMode(p, d, nil)
+		if err != nil || m.tools == nil {
+			return Needs{}
+		}
+		programs = programs || m.programs()
+	}
 	n := Needs{Box: true, Process: programs, Spec: boxSpec(p, programs)}
 	n.Process = n.Process || len(n.Spec.Packages) > 0
 	for _, v := range p.Version.EvaluationSpec.Validators {

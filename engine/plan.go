@@ -70,6 +70,23 @@ type Deployment struct {
 	OutputSchema map[string]any    `json:"output_schema,omitempty"`
 	Sampling     provider.Sampling `json:"sampling,omitzero"`
 	Limits       Limits            `json:"limits,omitzero"`
+	// Tools and Sandbox change what the pack permits its agents, for this one.
+	Tools   ToolOverrides    `json:"tool_overrides,omitzero"`
+	Sandbox SandboxOverrides `json:"sandbox,omitzero"`
+}
+
+// ToolOverrides hide tools from an agent, the pack's own too. The pack's own
+// can go on using them, and submit cannot be hidden.
+type ToolOverrides struct {
+	Denied []string `json:"denied,omitempty" yaml:"denied"`
+}
+
+// SandboxOverrides have precedence over the pack's tool_policy; nil leaves it to
+// the pack. AllowNetwork false closes the sandbox's network too; true permits
+// http_request, and opens nothing for programs.
+type SandboxOverrides struct {
+	AllowShell   *bool `json:"allow_shell,omitempty" yaml:"allow_shell"`
+	AllowNetwork *bool `json:"allow_network,omitempty" yaml:"allow_network"`
 }
 
 // Limits bound one trial of a deployment. Zero fields take DefaultLimits'.

@@ -67,7 +67,7 @@ func (a *attempt) turn(ctx context.Context) (end ending, over bool) {
 			return judgeable(a.callFailed(ctx, err)), true
 		}
 		said := provider.Message{Role: provider.Assistant, Content: reply.Text}
-		if a.run.mode.tools != nil {
+		if a.mode.tools != nil {
 			said.ToolCalls = reply.ToolCalls
 		}
 		a.messages = append(a.messages, said)

@@ -63,11 +63,11 @@ func otherTask(own, with *pack.Pack) ([]string, error) {
 	if own.Mode() != with.Mode() {
 		return []string{"the execution mode is " + with.Mode() + ", it was " + own.Mode()}, nil
 	}
-	was, err := newMode(own, nil)
+	was, err := newMode(own, Deployment{}, nil)
 	if err != nil {
 		return nil, err
 	}
-	now, err := newMode(with, nil)
+	now, err := newMode(with, Deployment{}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -51,8 +51,6 @@ type Deps struct {
 type run struct {
 	plan       *Plan
 	deps       Deps
-	mode       mode
-	network    network
 	redact     *redact.Redactor
 	graderTime time.Duration // what the code_execution commands may take together, slack included
 	lanes      []*lane
@@ -66,6 +64,8 @@ type run struct {
 
 // lane is one run agent's part of a run.
 type lane struct {
+	mode    mode    // what its agent can do
+	network network // and reach
 	mu      sync.Mutex
 	total   *scoring.Aggregator
 	invalid []scoring.Trial // that nothing replaced
@@ -98,21 +98,10 @@ func Run(ctx context.Context, plan *Plan, deps Deps) (Result, error) {
 }
 
 func newRun(plan *Plan, deps Deps) (*run, error) {
-	m, err := newMode(plan.pack, deps.Queries)
-	if err != nil {
-		return nil, err
-	}
-	if m.tools != nil && deps.Boxes == nil {
-		return nil, fmt.Errorf("run %s: %w", plan.Name, sandbox.ErrUnavailable)
-	}
 	if err := CheckPlanted(plan.pack, deps.hidden()); err != nil {
 		return nil, fmt.Errorf("run %s: %w", plan.Name, err)
 	}
-	net, err := networkOf(plan.pack)
-	if err != nil {
-		return nil, err
-	}
-	r := &run{plan: plan, deps: deps, mode: m, network: net, redact: redact.New(deps.hidden())}
+	r := &run{plan: plan, deps: deps, redact: redact.New(deps.hidden())}
 	r.seq, r.groups = plan.before.Facts, newGroups(plan)
 	for _, g := range plan.scorer.Graders() {
 		r.graderTime += graderTimeout(g) + graderSlack
@@ -121,8 +110,19 @@ func newRun(plan *Plan, deps Deps) (*run, error) {
 	for _, t := range plan.Trials {
 		again[t.ID] = true
 	}
-	for i := range plan.Agents {
-		l := &lane{total: scoring.NewAggregator(plan.spec, plan.Options.MinPassRate)}
+	for i, agent := range plan.Agents {
+		m, err := newMode(plan.pack, agent.Deployment, deps.Queries)
+		if err != nil {
+			return nil, err
+		}
+		if m.tools != nil && deps.Boxes == nil {
+			return nil, fmt.Errorf("run %s: %w", plan.Name, sandbox.ErrUnavailable)
+		}
+		net, err := networkOf(plan.pack, agent.Deployment)
+		if err != nil {
+			return nil, err
+		}
+		l := &lane{mode: m, network: net, total: scoring.NewAggregator(plan.spec, plan.Options.MinPassRate)}
 		prior := plan.prior(i)
 		for j, t := range prior {
 			followed := again[t.TrialID] || j+1 < len(prior) && prior[j+1].TrialID == t.TrialID
@@ -215,12 +215,12 @@ func (r *run) attempt(ctx context.Context, t Trial, number int) (*attempt, error
 	if err != nil {
 		return nil, err
 	}
-	client := r.deps.Clients[t.Agent]
+	client, lane := r.deps.Clients[t.Agent], r.lanes[t.Agent]
 	a := &attempt{
-		run: r, trial: t, number: number, agent: agent, deployment: agent.Deployment, kase: kase,
+		run: r, mode: lane.mode, network: lane.network, trial: t, number: number, agent: agent, deployment: agent.Deployment, kase: kase,
 		limits: resolveLimits(r.plan.spec, kase, agent.Deployment), client: client,
 		log: &eventLog{
-			ctx: context.WithoutCancel(ctx), sink: r.deps.Sink, redact: r.redact, source: r.mode.source,
+			ctx: context.WithoutCancel(ctx), sink: r.deps.Sink, redact: r.redact, source: lane.mode.source,
 			clock: newClock(r.deps.Now, agent.Deployment.Provider == provider.Scripted),
 			fold:  event.NewFold(r.plan.pack.ScoringCase(kase)),
 			base: event.Event{

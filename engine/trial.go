@@ -26,6 +26,8 @@ type attempt struct {
 	number     int // from 1
 	agent      RunAgent
 	deployment Deployment
+	mode       mode    // of the lane
+	network    network // likewise
 	kase       pack.Case
 	limits     limits
 	client     provider.Client
@@ -130,7 +132,7 @@ func (a *attempt) retries(end ending) bool {
 
 // prepare opens the box and stages what the agent starts from.
 func (a *attempt) prepare(ctx context.Context) ending {
-	if a.run.mode.tools == nil {
+	if a.mode.tools == nil {
 		return ending{}
 	}
 	if end, over := halted(ctx); over {
@@ -166,7 +168,7 @@ func (a *attempt) bind(ctx context.Context) ending {
 		return ending{}
 	}
 	box, can := a.box.(sandbox.Binder)
-	if !can && a.run.mode.programs() {
+	if !can && a.mode.programs() {
 		return ending{fault: faultFatal, stop: stopSandbox, code: "sandbox_engine", phase: phaseOpen, err: sandbox.ErrUnbound}
 	}
 	if can {
@@ -193,7 +195,7 @@ func (a *attempt) staging(ctx context.Context, path string, err error) ending {
 }
 
 func (a *attempt) spec() sandbox.Spec {
-	s := boxSpec(a.run.plan.pack, a.run.mode.programs())
+	s := boxSpec(a.run.plan.pack, a.mode.programs())
 	s.Labels = sandbox.Labels{RunID: a.run.plan.RunID, TrialID: a.trial.ID, Agent: a.agent.Label, Case: a.trial.CaseKey}
 	// graders come after the agent's own time
 	s.Lifetime = a.limits.trial + a.run.graderTime + 5*time.Minute
@@ -247,7 +249,7 @@ func (a *attempt) ended(end ending) {
 	a.stateEgress()
 	if end.answer != nil {
 		source := "model"
-		if a.run.mode.tools != nil {
+		if a.mode.tools != nil {
 			source = "submit"
 		}
 		a.log.emit(event.OutputFinal, event.Output{FinalOutput: *end.answer, Source: source})

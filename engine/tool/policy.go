@@ -15,6 +15,9 @@ type Policy struct {
 	AllowShell bool     // allow_shell unlocks exec
 	Allowed    []string // tools.allowed; empty permits every tool
 	Denied     []string // tools.denied; submit cannot be denied
+	// Hidden are a deployment's: no agent of it sees these, the pack's own tools
+	// included. Submit cannot be hidden.
+	Hidden []string
 	// Custom are the pack's own tools, which Allowed and Denied do not speak of.
 	Custom []template.CustomTool
 }
@@ -49,8 +52,13 @@ func (p Policy) shows(name string) bool {
 	if name == Submit {
 		return true
 	}
+	if p.hides(name) {
+		return false
+	}
 	if len(p.Allowed) > 0 && !slices.Contains(p.Allowed, name) {
 		return false
 	}
 	return !slices.Contains(p.Denied, name)
 }
+
+func (p Policy) hides(name string) bool { return slices.Contains(p.Hidden, name) }

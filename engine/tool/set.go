@@ -63,13 +63,13 @@ func NewSet(policy Policy, queries *query.Runner) (*Set, error) {
 		}
 	}
 	for _, c := range policy.Custom {
-		if err := s.add(c); err != nil {
+		if err := s.add(c, !policy.hides(c.Name)); err != nil {
 			return nil, err
 		}
 	}
 	s.hideUnanswered()
 	for _, c := range policy.Custom {
-		if s.tools[c.Name] != nil {
+		if s.visible(c.Name) != nil {
 			s.define(c.Name, c.Description, c.Parameters)
 		}
 	}
@@ -81,16 +81,16 @@ func (s *Set) define(name, description string, parameters json.RawMessage) {
 	s.definitions = append(s.definitions, provider.Tool{Name: name, Description: description, Parameters: parameters})
 }
 
-// add takes in one of the pack's own tools, which the policy's names do not
-// hide.
-func (s *Set) add(c template.CustomTool) error {
+// add takes in one of the pack's own tools, which the pack's names do not hide,
+// but a deployment's may.
+func (s *Set) add(c template.CustomTool, visible bool) error {
 	switch {
 	case c.Unusable != "":
 		return errors.New(c.Unusable)
 	case s.tools[c.Name] != nil:
 		return fmt.Errorf("tools.custom: there is a tool %q already", c.Name)
 	}
-	e := &entry{visible: true, schema: c.Schema, composed: c.Composed, mock: c.Mock, category: CategoryMock}
+	e := &entry{visible: visible, schema: c.Schema, composed: c.Composed, mock: c.Mock, category: CategoryMock}
 	if c.Composed != nil {
 		e.category = CategoryComposed
 	}
