@@ -141,7 +141,7 @@ func (p program) kill(t *testing.T, rounds int, within time.Duration) {
 	chance := rand.New(rand.NewSource(1)) //nolint:gosec // moments, not secrets
 	for round := range rounds {
 		name := fmt.Sprintf("run-%d", round)
-		finished := p.killOnce(t, name, time.Duration(chance.Int63n(int64(within)))+200*time.Millisecond)
+		finished := p.killOnce(t, name, 0, time.Duration(chance.Int63n(int64(within)))+200*time.Millisecond)
 		var list struct {
 			Items []struct {
 				Name, Status, RunID string
@@ -168,8 +168,9 @@ func (p program) kill(t *testing.T, rounds int, within time.Duration) {
 	}
 }
 
-// killOnce starts a run, kills it, and returns the trials it called finished.
-func (p program) killOnce(t *testing.T, name string, after time.Duration) map[string]bool {
+// killOnce starts a run, kills it some time after a number of its trials have
+// finished, and returns those it called finished.
+func (p program) killOnce(t *testing.T, name string, trials int, after time.Duration) map[string]bool {
 	t.Helper()
 	c := p.command(t.Context(), "eval", "start", "--pack", "pack.yaml", "--model", "scripted/agent.yaml", "--model", "scripted/other.yaml",
 		"--image", "builtin", "--concurrency", "4", "--name", name, "--follow", "--json", "--quiet")
@@ -180,8 +181,11 @@ func (p program) killOnce(t *testing.T, name string, after time.Duration) map[st
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(after, func() { _ = c.Process.Kill() })
-	defer timer.Stop()
+	begin := func() *time.Timer { return time.AfterFunc(after, func() { _ = c.Process.Kill() }) }
+	var timer *time.Timer
+	if trials == 0 {
+		timer = begin()
+	}
 	finished := map[string]bool{}
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 16<<20)
@@ -193,8 +197,14 @@ func (p program) killOnce(t *testing.T, name string, after time.Duration) map[st
 		if json.Unmarshal(lines.Bytes(), &e) == nil && e.EventType == "trial.finished" {
 			finished[e.TrialID] = true
 		}
+		if timer == nil && len(finished) >= trials {
+			timer = begin()
+		}
 	}
 	_ = c.Wait() // it was killed
+	if timer != nil {
+		timer.Stop()
+	}
 	return finished
 }
 
@@ -280,7 +290,7 @@ func TestResume(t *testing.T) {
 	p.write(t, "pack.yaml", hundredCases("prompt_eval"))
 	p.write(t, "agent.yaml", "default: [{text: done, delay_ms: 10}]\n")
 	p.write(t, "other.yaml", "default: [{text: done, delay_ms: 10}]\n")
-	p.killOnce(t, "broken", 500*time.Millisecond)
+	p.killOnce(t, "broken", 20, 0)
 	before := p.storedTrials(t, "broken")
 	out, err := p.command(t.Context(), "run", "resume", "broken", "--exit-code").CombinedOutput()
 	if err != nil {

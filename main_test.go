@@ -119,7 +119,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // AGENTCLASH_REQUIRE_DOCKER they must.
 func dockerAnswers(t *testing.T) bool {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	err := cmd.DockerAnswers(ctx, cmd.System())
 	if err != nil && os.Getenv("AGENTCLASH_REQUIRE_DOCKER") != "" {

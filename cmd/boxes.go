@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/sandbox"
@@ -41,10 +40,6 @@ func (a *app) sandboxKind(flag, image string) (string, error) {
 	}
 	return kind, nil
 }
-
-// probeTime is how long `--sandbox auto`, doctor and the clean-up after a dead
-// process wait for an engine to answer.
-const probeTime = 500 * time.Millisecond
 
 // boxes opens the sandbox provider that a pack needs and the user asked for;
 // nil when the pack needs none.

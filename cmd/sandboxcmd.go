@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -69,10 +70,13 @@ func runSandboxGC(ctx context.Context, a *app, dry bool) error {
 	return perr
 }
 
-// sweep removes what dead processes left, in passing: half a second at most.
+// sweepTime is how long what is done in passing may hold a command up.
+const sweepTime = 500 * time.Millisecond
+
+// sweep removes what dead processes left, in passing.
 func (a *app) sweep(ctx context.Context) (int, error) {
 	n, err := a.reapScratch(ctx)
-	ctx, stop := context.WithTimeout(ctx, probeTime)
+	ctx, stop := context.WithTimeout(ctx, sweepTime)
 	defer stop()
 	if _, perr := a.probeDocker(ctx); perr != nil {
 		return n, err // no engine: nothing of ours can be in it, or the next command will see it

@@ -332,7 +332,10 @@ func TestContactsOfGraders(t *testing.T) {
       - {key: calls`, 1)
 	h := guarded(t, src, careful)
 	h.boxes.(*sandboxtest.MemoryProvider).OnOpen(func(b *sandboxtest.MemoryBox) {
-		b.HandleExec(func(context.Context, sandbox.Command) (sandbox.Result, error) {
+		b.HandleExec(func(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
+			if c.Argv[1] == "-c" { // whether there is a shell
+				return sandboxtest.Exited(0, "", ""), nil
+			}
 			conn, err := b.Dial()
 			if err != nil {
 				return sandboxtest.Exited(1, "", err.Error()), nil

@@ -169,13 +169,9 @@ func TestNoEngine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			began := time.Now()
 			err := docker.Ping(t.Context(), tc.o)
 			if !errors.Is(err, sandbox.ErrUnavailable) || !strings.Contains(fmt.Sprint(err), tc.want) {
 				t.Errorf("got %v, want ErrUnavailable and %q", err, tc.want)
-			}
-			if took := time.Since(began); took > 5*time.Second {
-				t.Errorf("it took %s to find out", took)
 			}
 			if _, err := docker.Open(t.Context(), tc.o); !errors.Is(err, sandbox.ErrUnavailable) {
 				t.Errorf("open: got %v, want ErrUnavailable", err)

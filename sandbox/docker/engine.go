@@ -14,8 +14,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/versions"
 	"github.com/docker/docker/client"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/agentclash/agentclash/sandbox"
 )
@@ -48,7 +51,7 @@ type Engine struct {
 	DiskFreeBytes int64  `json:"disk_free_bytes,omitempty"`
 }
 
-// Probe asks whether an engine answers, within half a second unless it is
+// Probe asks whether an engine answers, within five seconds unless it is
 // reached through ssh. When none does the error wraps
 // [sandbox.ErrUnavailable] and says where was looked and what to do.
 func Probe(ctx context.Context, o Options) (Engine, error) {
@@ -66,7 +69,7 @@ func (o Options) connect(ctx context.Context) (*client.Client, endpoint, error) 
 	if err != nil {
 		return nil, endpoint{}, fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
 	}
-	limit := probeTime
+	limit := answerTime
 	if strings.HasPrefix(all[0].host, "ssh://") {
 		limit = sshTime
 	}
@@ -135,13 +138,16 @@ func (o Options) open(ctx context.Context, e endpoint) (*client.Client, error) {
 // dialer makes a client's connections, so that they can be watched while they
 // are upgraded (see attach) and a failure keeps its reason.
 type dialer struct {
-	dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	mu   sync.Mutex
-	err  error // of the last try
+	limit time.Duration
+	dial  func(ctx context.Context, network, addr string) (net.Conn, error)
+	mu    sync.Mutex
+	err   error // of the last try
 }
 
 func (d *dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := d.dial(ctx, network, addr)
+	within, stop := context.WithTimeout(ctx, d.limit)
+	defer stop()
+	conn, err := d.dial(within, network, addr)
 	if w, ok := ctx.Value(watchKey{}).(*connWatch); ok && err == nil {
 		w.set(conn)
 	}
@@ -158,9 +164,11 @@ func (d *dialer) lastError() error {
 }
 
 func (o Options) newClient(e endpoint, d *dialer) (*client.Client, error) {
+	d.limit = dialTime
 	transport := &http.Transport{MaxIdleConns: 16, MaxIdleConnsPerHost: 16, IdleConnTimeout: 30 * time.Second}
 	opts := []client.Opt{client.WithHTTPClient(&http.Client{Transport: transport, CheckRedirect: client.CheckRedirect})}
 	if strings.HasPrefix(e.host, "ssh://") {
+		d.limit = sshTime
 		dial, err := sshDialer(o.SSH, e.host)
 		if err != nil {
 			return nil, err
@@ -185,8 +193,18 @@ func (o Options) newClient(e endpoint, d *dialer) (*client.Client, error) {
 func describe(ctx context.Context, c *client.Client, e endpoint) (Engine, error) {
 	ctx, stop := context.WithTimeout(ctx, callTime)
 	defer stop()
-	info, err := c.Info(ctx)
-	if err != nil {
+	var info system.Info
+	var version types.Version
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		info, err = c.Info(ctx)
+		return err
+	})
+	g.Go(func() (err error) {
+		version, err = c.ServerVersion(ctx)
+		return err
+	})
+	if err := g.Wait(); err != nil {
 		return Engine{}, fmt.Errorf("ask the engine about itself: %w", err)
 	}
 	d := Engine{
@@ -202,11 +220,7 @@ func describe(ctx context.Context, c *client.Client, e endpoint) (Engine, error)
 	for _, s := range info.SecurityOptions {
 		d.Rootless = d.Rootless || strings.Contains(s, "rootless")
 	}
-	v, err := c.ServerVersion(ctx)
-	if err != nil {
-		return Engine{}, fmt.Errorf("ask the engine about its version: %w", err)
-	}
-	for _, part := range v.Components {
+	for _, part := range version.Components {
 		if part.Name == podman {
 			d.Name = podman
 		}

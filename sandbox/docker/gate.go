@@ -9,6 +9,7 @@ import (
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/client"
 )
 
 var errGivenUp = errors.New("given up")
@@ -16,6 +17,10 @@ var errGivenUp = errors.New("given up")
 const (
 	firstPause = 100 * time.Millisecond
 	maxPause   = 10 * time.Second
+	// absence is how long an engine that does not answer at all is waited for: a
+	// restart takes seconds. maxAbsent bounds the pauses meanwhile.
+	absence   = 15 * time.Second
+	maxAbsent = 2 * time.Second
 )
 
 // gate bounds how many containers an engine creates, starts and removes at
@@ -31,6 +36,7 @@ type gate struct {
 	well  int           // served since limit was changed
 	pause time.Duration // the last; 0 when the engine is well
 	until time.Time     // nobody gets in before
+	away  time.Time     // since when nothing can be connected to; zero when something could
 	queue []*turn       // first come, first served, but for those that can wait
 }
 
@@ -94,10 +100,18 @@ func (g *gate) left(err error) {
 	defer g.mu.Unlock()
 	g.busy--
 	switch {
+	case client.IsErrConnectionFailed(err):
+		if g.away.IsZero() {
+			g.away = time.Now()
+		}
+		if time.Since(g.away) < absence { // else there is nobody to spare
+			g.slow(maxAbsent)
+		}
 	case unwell(err):
-		g.slow()
+		g.away = time.Time{}
+		g.slow(maxPause)
 	case err == nil:
-		g.pause = 0
+		g.pause, g.away = 0, time.Time{}
 		if g.well++; g.well >= g.limit && g.limit < g.most {
 			g.limit, g.well = g.limit+1, 0
 		}
@@ -107,12 +121,12 @@ func (g *gate) left(err error) {
 
 // slow takes an engine's failure into account. Those that fail during a pause
 // were let in before it, and are the same failure.
-func (g *gate) slow() {
+func (g *gate) slow(most time.Duration) {
 	if time.Now().Before(g.until) {
 		return
 	}
 	g.limit, g.well = max(g.limit/2, 1), 0
-	g.pause = min(max(2*g.pause, firstPause), maxPause)
+	g.pause = min(max(2*g.pause, firstPause), most)
 	pause := g.pause/2 + rand.N(g.pause/2) //nolint:gosec // no secret: so that two processes do not come back at once
 	g.until = time.Now().Add(pause)
 	time.AfterFunc(pause, func() {
@@ -120,6 +134,13 @@ func (g *gate) slow() {
 		defer g.mu.Unlock()
 		g.admit()
 	})
+}
+
+// absent tells whether the engine has been waited for as long as is sensible.
+func (g *gate) absent() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.away.IsZero() && time.Since(g.away) >= absence
 }
 
 // unwell tells whether an error is the engine's own, or its silence: what may

@@ -83,7 +83,10 @@ const (
 	greetTime   = 15 * time.Second
 	removeGrace = 2 * time.Second
 	deliverTime = 5 * time.Minute // some 60 MB, over whatever line there is
-	probeTime   = 500 * time.Millisecond
+	// dialTime is for a connection to an engine, which is there or not; answerTime
+	// for its first answer, which a busy machine may hold up.
+	dialTime   = 500 * time.Millisecond
+	answerTime = 5 * time.Second
 	// sshTime is for the first answer through ssh, which has a handshake of its
 	// own.
 	sshTime = 15 * time.Second

@@ -174,6 +174,7 @@ func (p *Provider) open(ctx context.Context, spec sandbox.Spec) (*Session, error
 }
 
 // openTries is how often a box is started that an unwell engine does not start.
+// One that cannot be connected to is waited for.
 const openTries = 3
 
 func (p *Provider) openCold(ctx context.Context, spec sandbox.Spec) (*Session, error) {
@@ -186,7 +187,10 @@ func (p *Provider) openCold(ctx context.Context, spec sandbox.Spec) (*Session, e
 		return nil, err
 	}
 	s, err := p.startWithGuest(ctx, b, g)
-	for tries := 1; unwell(err) && tries < openTries && ctx.Err() == nil; tries++ {
+	for tries := 1; unwell(err) && ctx.Err() == nil; tries++ {
+		if away := client.IsErrConnectionFailed(err); away && p.life.absent() || !away && tries >= openTries {
+			break
+		}
 		s, err = p.startWithGuest(ctx, b, g) // the gate has made a pause
 	}
 	if err != nil {

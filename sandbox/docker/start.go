@@ -253,8 +253,12 @@ func (p *Provider) removeInTurn(ctx context.Context, id string) error {
 		return err
 	}
 	err = remove(ctx, p.cli, id)
-	done(err)
-	return err
+	if err != nil {
+		done(errGivenUp) // no start should have to wait for what a removal saw
+		return err
+	}
+	done(nil)
+	return nil
 }
 
 // removeTries is how often a removal is tried. Engines fail at it when they are
