@@ -225,12 +225,12 @@ func TestSlowProgramsDoNotLookSilent(t *testing.T) {
 		_, _ = box.Write(frame(facts, id, factsJSON))
 		_, id, _, _ = readFrame(box)
 		for range 8 { // far longer than the patience, but never silent for as long
-			time.Sleep(25 * time.Millisecond)
+			time.Sleep(250 * time.Millisecond)
 			_, _ = box.Write(frame(bulk, id, "x"))
 		}
 		_, _ = box.Write(frame(end, id, `{"size":8}`))
 	}()
-	c, _, err := guest.Connect(t.Context(), host, guest.Config{Patience: 150 * time.Millisecond, PingEvery: time.Hour})
+	c, _, err := guest.Connect(t.Context(), host, guest.Config{Patience: time.Second, PingEvery: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
