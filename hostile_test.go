@@ -14,7 +14,7 @@ import (
 type hostileAct struct {
 	calls   []string // tool calls, each a turn
 	outcome string   // passed when it was contained
-	code    string
+	code    string   // "" for any
 	// says is in some fact of the trial.
 	says string
 }
@@ -78,7 +78,9 @@ while True:
 			calls:   []string{shell(`for i in 1 2 3 4 5 6; do dd if=/dev/zero of=/dev/shm/$i bs=1M; dd if=/dev/zero of=/tmp/$i bs=1M; dd if=/dev/zero of=/workspace/$i bs=1M; python3 -c "b = bytearray(2 << 30)"; done; true`)},
 			outcome: "passed", says: "memory",
 		},
-		"good": contained("submitted", shell("true")),
+		// that its tests cannot be started is no way out of failing them
+		"locks-the-workspace": {calls: []string{shell("echo cheat > out.txt; chmod 000 /workspace; echo locked")}, outcome: "failed", says: "locked"},
+		"good":                contained("submitted", shell("true")),
 	}
 }
 
@@ -141,7 +143,7 @@ func TestHostileAgents(t *testing.T) {
 	facts := p.facts(t, "hostile")
 	for _, got := range doc.Scorecard.Trials {
 		act := acts[got.CaseKey]
-		if got.Outcome != act.outcome || got.Code != act.code {
+		if got.Outcome != act.outcome || act.code != "" && got.Code != act.code {
 			t.Errorf("%s: got %s %q (%s), want %s %q\n%s", got.CaseKey, got.Outcome, got.Code, got.Reason, act.outcome, act.code, end(facts[got.CaseKey]))
 		} else if !strings.Contains(facts[got.CaseKey], act.says) {
 			t.Errorf("%s: no fact says %q:\n%s", got.CaseKey, act.says, end(facts[got.CaseKey]))

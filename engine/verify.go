@@ -44,15 +44,21 @@ func (a *attempt) verify(ctx context.Context, agentEnd ending) ending {
 			return a.verifyFailed(ctx, agentEnd, fmt.Errorf("stage %s for the graders: %w", f.Path, err))
 		}
 	}
+	blocked := ending{}
 	for _, g := range a.run.plan.scorer.Graders() {
-		if err := a.grade(ctx, g); err != nil {
+		run, err := a.grade(ctx, g)
+		if err != nil {
 			return a.verifyFailed(ctx, agentEnd, fmt.Errorf("run the tests of %q: %w", g.Key, err))
+		}
+		if run.ExecutionError != "" && graderDir(g.Check.Path) == sandbox.Workspace && agentEnd.fault == faultNone {
+			// sh started in the workspace before the agent was there
+			blocked = byAgent("blocked_graders", "the tests of %s cannot be started: %s", g.Key, run.ExecutionError)
 		}
 	}
 	if err := a.capture(ctx); err != nil {
 		return a.verifyFailed(ctx, agentEnd, err)
 	}
-	return ending{}
+	return blocked
 }
 
 // canGrade sees that the image has the shell that runs test commands, while
@@ -93,7 +99,7 @@ func graderTimeout(g scoring.Grader) time.Duration {
 
 // grade runs one code_execution command. What the command does, failing to
 // start included, is evidence; only a broken box is an error.
-func (a *attempt) grade(ctx context.Context, g scoring.Grader) error {
+func (a *attempt) grade(ctx context.Context, g scoring.Grader) (scoring.CodeRun, error) {
 	timeout := graderTimeout(g)
 	command := a.kase.Render(g.Config.TestCommand)
 	run := scoring.CodeRun{
@@ -106,7 +112,7 @@ func (a *attempt) grade(ctx context.Context, g scoring.Grader) error {
 		HeadBytes: maxGraderOutput, TailBytes: maxGraderOutput,
 	})
 	if err != nil {
-		return err
+		return run, err
 	}
 	run.Stdout, run.Stderr = validText(res.Stdout.Text), validText(res.Stderr.Text)
 	run.TimedOut, run.Limit = res.TimedOut, res.Limit
@@ -117,7 +123,7 @@ func (a *attempt) grade(ctx context.Context, g scoring.Grader) error {
 	}
 	a.log.emitAs(event.SourceGrader, event.CodeExecuted, run)
 	// what the tests left running must not touch what is captured next
-	return a.box.Quiesce(ctx)
+	return run, a.box.Quiesce(ctx)
 }
 
 // graderHome is the home directory of a test command: a new one for each, of a

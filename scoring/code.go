@@ -73,7 +73,9 @@ func (c CodeExecutionConfig) judge(t *trial, v *validator) finding {
 		return finding{state: Unavailable, cause: t.uncollected(), reason: "the test command was never run"}
 	}
 	if strings.TrimSpace(run.ExecutionError) != "" {
-		return finding{state: Errored, cause: causeEngine, reason: clipTo("the test command could not be run: "+run.ExecutionError, maxReason)}
+		// a sandbox in which nobody could run it had no trial at all: what stands in
+		// its way is the agent's, such as a directory that it locked or never made
+		return senseless("the test command could not be run: " + run.ExecutionError)
 	}
 	detail := codeEvidence{Kind: CodeExecution, ExitCode: run.ExitCode, TimedOut: run.TimedOut, Scoring: c.Scoring}
 	counts, counted := CountTests(run.Stdout, run.Stderr)
