@@ -80,7 +80,12 @@ while True:
 		},
 		// that its tests cannot be started is no way out of failing them
 		"locks-the-workspace": {calls: []string{shell("echo cheat > out.txt; chmod 000 /workspace; echo locked")}, outcome: "failed", says: "locked"},
-		"good":                contained("submitted", shell("true")),
+		// nor is locking a file a way for it not to exist
+		"locks-a-file":     {calls: []string{shell("echo x > .env; chmod 000 .env; echo locked")}, outcome: "failed", says: "locked"},
+		"link-to-nothing":  {calls: []string{shell("ln -s nowhere .env; echo linked")}, outcome: "failed", says: "linked"},
+		"link-to-a-locked": {calls: []string{shell("mkdir d; echo x > d/x; ln -s d/x .env; chmod 000 d; echo linked")}, outcome: "failed", says: "linked"},
+		"directory-for-it": {calls: []string{shell("mkdir .env; echo made")}, outcome: "failed", says: "made"},
+		"good":             contained("submitted", shell("true")),
 	}
 }
 
@@ -93,9 +98,10 @@ version:
     name: hostile
     version_number: 1
     judge_mode: deterministic
-    post_execution_checks: [{key: out, type: file_capture, path: out.txt}]
+    post_execution_checks: [{key: out, type: file_capture, path: out.txt}, {key: env, type: file_capture, path: .env}]
     validators:
       - {key: said, type: contains, target: final_output, expected_from: "literal:done"}
+      - {key: none, type: file_exists, target: "file:env", config: {must_exist: false}}
       - {key: kept, type: code_execution, target: "file:out", config: {test_command: "if test -e slow; then sleep 2; fi; read -r x < out.txt; test $x = honest"}}
     scorecard: {dimensions: [correctness], pass_threshold: 1}
 challenges: [{key: c, title: C, category: faults, difficulty: easy, instructions: Do it.}]

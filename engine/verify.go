@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ const (
 	maxCaptureBytes  = 1 << 20  // of one file, unless its check says less or more
 	maxCapturesBytes = 10 << 20 // of one trial
 	maxListedEntries = 10000
+	maxNeighbours    = 100_000  // entries looked through for one name
 	maxGraderOutput  = 64 << 10 // head and tail of each stream
 )
 
@@ -172,6 +174,9 @@ func (a *attempt) captureFile(ctx context.Context, c scoring.PostExecutionCheck,
 	f, err := a.box.ReadFile(ctx, c.Path, limit)
 	switch {
 	case missing(err):
+		if captured.Exists, captured.Unread, err = a.unread(ctx, c.Path, err); err != nil {
+			return left, err
+		}
 	case err != nil:
 		return left, err
 	default:
@@ -187,15 +192,48 @@ func (a *attempt) captureFile(ctx context.Context, c scoring.PostExecutionCheck,
 func (a *attempt) listDirectory(ctx context.Context, c scoring.PostExecutionCheck) error {
 	listed := scoring.CapturedDirectory{Key: c.Key, Path: c.Path, Entries: []scoring.DirectoryEntry{}}
 	l, err := a.box.List(ctx, c.Path, c.Recursive, maxListedEntries)
-	if err != nil && !missing(err) {
+	listed.Exists, listed.Truncated = err == nil, l.Truncated
+	if missing(err) {
+		listed.Exists, listed.Unread, err = a.unread(ctx, c.Path, err)
+	}
+	if err != nil {
 		return err
 	}
-	listed.Exists, listed.Truncated = err == nil, l.Truncated
 	for _, e := range l.Entries {
 		listed.Entries = append(listed.Entries, scoring.DirectoryEntry{Path: e.Path, Size: e.Size, IsDir: e.Dir})
 	}
 	a.log.emitAs(event.SourceGrader, event.DirListed, listed)
 	return nil
+}
+
+// unread says whether there is anything at a path that reading or listing failed
+// at with err, and why it cannot be had. Locking a thing, or putting another in
+// its place, is no way to make it not exist: what cannot be told counts as there.
+func (a *attempt) unread(ctx context.Context, at string, err error) (exists bool, why string, failed error) {
+	abs, outside := sandbox.Resolve(at)
+	switch {
+	case outside != nil:
+		return false, "", nil
+	case !errors.Is(err, sandbox.ErrNotFound):
+		return true, clipText(validText(err.Error()), maxReason), nil
+	}
+	// a link that leads to nothing is there as well, and its directory knows
+	l, listErr := a.box.List(ctx, path.Dir(abs), false, maxNeighbours)
+	switch {
+	case broken(listErr):
+		return false, "", listErr
+	case errors.Is(listErr, sandbox.ErrNotFound) || errors.Is(listErr, sandbox.ErrOutside):
+		return false, "", nil
+	case listErr != nil:
+		return true, clipText(validText(listErr.Error()), maxReason), nil
+	}
+	if slices.ContainsFunc(l.Entries, func(e sandbox.Entry) bool { return e.Path == abs }) {
+		return true, clipText(validText(err.Error()), maxReason), nil
+	}
+	if l.Truncated {
+		return true, fmt.Sprintf("its directory has more than %d entries", maxNeighbours), nil
+	}
+	return false, "", nil
 }
 
 // missing says that the box is well but there is no such file to be had: the

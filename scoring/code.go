@@ -60,8 +60,8 @@ func codeExecution(s settings) inspector {
 			return authors(senseless("there is no test_command to run"))
 		}
 		f := config.judge(t, v)
-		if file, ok := t.ev.Files[v.target.key]; ok && !file.Exists {
-			f.lack = fmt.Sprintf("the file %s", quoted(file.Path))
+		if file, ok := t.ev.Files[v.target.key]; ok && (!file.Exists || file.Unread != "") {
+			f.lack = strings.TrimSpace(fmt.Sprintf("the file %s %s", quoted(file.Path), file.Unread))
 		}
 		return f
 	}
