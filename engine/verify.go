@@ -208,7 +208,8 @@ func (a *attempt) listDirectory(ctx context.Context, c scoring.PostExecutionChec
 
 // unread says whether there is anything at a path that reading or listing failed
 // at with err, and why it cannot be had. Locking a thing, or putting another in
-// its place, is no way to make it not exist: what cannot be told counts as there.
+// its place, is no way to make it not exist: what cannot be told counts as there,
+// but for a link to nothing behind more than maxNeighbours other names.
 func (a *attempt) unread(ctx context.Context, at string, err error) (exists bool, why string, failed error) {
 	abs, outside := sandbox.Resolve(at)
 	switch {
@@ -229,9 +230,6 @@ func (a *attempt) unread(ctx context.Context, at string, err error) (exists bool
 	}
 	if slices.ContainsFunc(l.Entries, func(e sandbox.Entry) bool { return e.Path == abs }) {
 		return true, clipText(validText(err.Error()), maxReason), nil
-	}
-	if l.Truncated {
-		return true, fmt.Sprintf("its directory has more than %d entries", maxNeighbours), nil
 	}
 	return false, "", nil
 }
