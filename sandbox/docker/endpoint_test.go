@@ -263,10 +263,8 @@ func TestEngineThroughSSH(t *testing.T) {
 // An engine that has not answered by the caller's own deadline is named as well.
 func TestNoAnswerInTheCallersTime(t *testing.T) {
 	t.Parallel()
-	over := make(chan struct{})
-	t.Cleanup(func() { close(over) })
 	silent := http.NewServeMux()
-	silent.HandleFunc("/", func(http.ResponseWriter, *http.Request) { <-over })
+	silent.HandleFunc("/", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	host := socket(t, "", silent)
 	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
