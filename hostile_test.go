@@ -14,7 +14,7 @@ import (
 type hostileAct struct {
 	calls   []string // tool calls, each a turn
 	outcome string   // passed when it was contained
-	code    string
+	code    string   // "" for any
 	// says is in some fact of the trial.
 	says string
 }
@@ -78,7 +78,14 @@ while True:
 			calls:   []string{shell(`for i in 1 2 3 4 5 6; do dd if=/dev/zero of=/dev/shm/$i bs=1M; dd if=/dev/zero of=/tmp/$i bs=1M; dd if=/dev/zero of=/workspace/$i bs=1M; python3 -c "b = bytearray(2 << 30)"; done; true`)},
 			outcome: "passed", says: "memory",
 		},
-		"good": contained("submitted", shell("true")),
+		// that its tests cannot be started is no way out of failing them
+		"locks-the-workspace": {calls: []string{shell("echo cheat > out.txt; chmod 000 /workspace; echo locked")}, outcome: "failed", says: "locked"},
+		// nor is locking a file a way for it not to exist
+		"locks-a-file":     {calls: []string{shell("echo x > .env; chmod 000 .env; echo locked")}, outcome: "failed", says: "locked"},
+		"link-to-nothing":  {calls: []string{shell("ln -s nowhere .env; echo linked")}, outcome: "failed", says: "linked"},
+		"link-to-a-locked": {calls: []string{shell("mkdir d; echo x > d/x; ln -s d/x .env; chmod 000 d; echo linked")}, outcome: "failed", says: "linked"},
+		"directory-for-it": {calls: []string{shell("mkdir .env; echo made")}, outcome: "failed", says: "made"},
+		"good":             contained("submitted", shell("true")),
 	}
 }
 
@@ -91,9 +98,10 @@ version:
     name: hostile
     version_number: 1
     judge_mode: deterministic
-    post_execution_checks: [{key: out, type: file_capture, path: out.txt}]
+    post_execution_checks: [{key: out, type: file_capture, path: out.txt}, {key: env, type: file_capture, path: .env}]
     validators:
       - {key: said, type: contains, target: final_output, expected_from: "literal:done"}
+      - {key: none, type: file_exists, target: "file:env", config: {must_exist: false}}
       - {key: kept, type: code_execution, target: "file:out", config: {test_command: "if test -e slow; then sleep 2; fi; read -r x < out.txt; test $x = honest"}}
     scorecard: {dimensions: [correctness], pass_threshold: 1}
 challenges: [{key: c, title: C, category: faults, difficulty: easy, instructions: Do it.}]
@@ -141,7 +149,7 @@ func TestHostileAgents(t *testing.T) {
 	facts := p.facts(t, "hostile")
 	for _, got := range doc.Scorecard.Trials {
 		act := acts[got.CaseKey]
-		if got.Outcome != act.outcome || got.Code != act.code {
+		if got.Outcome != act.outcome || act.code != "" && got.Code != act.code {
 			t.Errorf("%s: got %s %q (%s), want %s %q\n%s", got.CaseKey, got.Outcome, got.Code, got.Reason, act.outcome, act.code, end(facts[got.CaseKey]))
 		} else if !strings.Contains(facts[got.CaseKey], act.says) {
 			t.Errorf("%s: no fact says %q:\n%s", got.CaseKey, act.says, end(facts[got.CaseKey]))

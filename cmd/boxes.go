@@ -84,7 +84,7 @@ func (a *app) autoBoxes(ctx context.Context, image string, needs engine.Needs) (
 	}
 	if needs.Process {
 		return nil, (&failure{status: statusUnavailable, code: "docker_unavailable",
-			err: fmt.Errorf("this pack runs programs or installs packages in a sandbox and no Docker engine answers: %w", err)}).
+			err: fmt.Errorf("this pack runs programs or installs packages: %w", err)}).
 			hint("start Docker (or set DOCKER_HOST), then: agentclash doctor")
 	}
 	a.say("note: no Docker engine answers; the pack needs no programs, so each trial gets a scratch directory")

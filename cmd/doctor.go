@@ -47,11 +47,22 @@ func runDoctor(ctx context.Context, a *app, packFile string) error {
 	d := view.DoctorDocument{Ready: true, Workspace: workspace}
 	add := func(checks ...view.Check) { d.Checks = append(d.Checks, checks...) }
 	add(a.checkInstall(), a.checkStore(ctx))
-	boxCheck, answers := a.checkBoxes(ctx)
+	var wanted *pack.Pack
+	var invalid error
+	template := ""
+	if packFile != "" {
+		if wanted, invalid = a.runnablePack(ctx, packFile); invalid == nil {
+			template = templateOf(wanted)
+		}
+	}
+	boxCheck, kind, answers := a.checkBoxes(ctx, template)
 	add(boxCheck, a.checkKeys())
 	add(a.checkStored(ctx, workspace)...)
-	if packFile != "" {
-		add(a.checkPack(ctx, packFile, boxCheck.Name, answers)...)
+	switch {
+	case invalid != nil:
+		add(view.Check{Name: "pack_manifest", Status: checkFail, Detail: invalid.Error(), NextStep: "agentclash challenge-pack validate " + packFile})
+	case wanted != nil:
+		add(checkPack(wanted, kind, answers)...)
 	}
 	for _, c := range d.Checks {
 		if c.Status != checkOK && c.Status != checkInfo {
@@ -104,19 +115,36 @@ func (a *app) checkStore(ctx context.Context) view.Check {
 // lowDisk is how much of the engine's disk must be free for nothing to be said.
 const lowDisk = 1 << 30
 
-// checkBoxes looks at what sandboxes that run programs are made with: E2B where
-// SANDBOX_PROVIDER says so, else Docker.
-func (a *app) checkBoxes(ctx context.Context) (view.Check, bool) {
+// checkBoxes looks at what sandboxes are made with: what SANDBOX_PROVIDER says,
+// else Docker. template is the pack's own, "" for none. It returns the kind of
+// --sandbox that was looked at, "" for none that there is, and whether it is to
+// be had.
+func (a *app) checkBoxes(ctx context.Context, template string) (check view.Check, kind string, answers bool) {
 	kind, err := a.sandboxKind("", "")
 	if err != nil {
-		return view.Check{Name: "sandbox", Status: checkFail, Detail: err.Error(), NextStep: "unset SANDBOX_PROVIDER"}, false
+		return view.Check{Name: "sandbox", Status: checkFail, Detail: err.Error(), NextStep: "unset SANDBOX_PROVIDER"}, "", false
 	}
-	if kind != sandboxE2B {
-		return a.checkDocker(ctx)
+	switch kind {
+	case sandboxE2B:
+		check, answers = a.checkE2B(template)
+	case sandboxScratch:
+		check, answers = view.Check{Name: sandboxScratch, Status: checkOK, Detail: "each trial gets a directory of this machine, in which no programs are run"}, true
+	default:
+		if check, answers = a.checkDocker(ctx); !answers && kind == sandboxDocker {
+			check.Status = checkFail // nothing else will do
+		}
 	}
-	at, err := a.e2bAddress()
+	return check, kind, answers
+}
+
+func (a *app) checkE2B(template string) (view.Check, bool) {
+	at, err := a.e2bAddress(template)
 	if err != nil {
-		return view.Check{Name: sandboxE2B, Status: checkFail, Detail: strings.ReplaceAll(err.Error(), "\n", "; "), NextStep: "export E2B_API_KEY=... E2B_TEMPLATE_ID=..."}, false
+		next := "export E2B_API_KEY=... E2B_TEMPLATE_ID=..."
+		if template != "" {
+			next = "export E2B_API_KEY=..."
+		}
+		return view.Check{Name: sandboxE2B, Status: checkFail, Detail: strings.ReplaceAll(err.Error(), "\n", "; "), NextStep: next}, false
 	}
 	return view.Check{Name: sandboxE2B, Status: checkOK, Detail: "sandboxes are made by " + at + "; the key is not tried here"}, true
 }
@@ -124,10 +152,10 @@ func (a *app) checkBoxes(ctx context.Context) (view.Check, bool) {
 func (a *app) checkDocker(ctx context.Context) (view.Check, bool) {
 	e, err := a.probeDocker(ctx)
 	if err != nil {
-		return view.Check{Name: "docker", Status: checkWarn, Detail: err.Error() + "; packs that run programs need an engine",
+		return view.Check{Name: sandboxDocker, Status: checkWarn, Detail: err.Error() + "; packs that run programs need an engine",
 			NextStep: "start Docker, or export DOCKER_HOST=..."}, false
 	}
-	c := view.Check{Name: "docker", Status: checkOK, Detail: fmt.Sprintf("%s %s at %s, %d CPUs, %.1f GB", e.Name, e.Version, e.Host, e.CPUs, float64(e.MemoryBytes)/1e9)}
+	c := view.Check{Name: sandboxDocker, Status: checkOK, Detail: fmt.Sprintf("%s %s at %s, %d CPUs, %.1f GB", e.Name, e.Version, e.Host, e.CPUs, float64(e.MemoryBytes)/1e9)}
 	if e.Dir != "" { // it is on this machine
 		c.Detail += fmt.Sprintf(", %.1f GB of disk free at %s", float64(e.DiskFreeBytes)/1e9, e.Dir)
 		if e.DiskFreeBytes < lowDisk {
@@ -187,41 +215,44 @@ func (a *app) checkStored(ctx context.Context, workspace string) []view.Check {
 	return checks
 }
 
-// checkPack says whether a pack is valid and can run here.
-func (a *app) checkPack(ctx context.Context, file, boxes string, answers bool) []view.Check {
-	p, err := a.runnablePack(ctx, file)
-	if err != nil {
-		return []view.Check{{Name: "pack_manifest", Status: checkFail, Detail: err.Error(), NextStep: "agentclash challenge-pack validate " + file}}
-	}
+// checkPack says whether a valid pack can run here.
+func checkPack(p *pack.Pack, kind string, answers bool) []view.Check {
 	cases := 0
 	for _, s := range p.InputSets {
 		cases += len(s.Cases)
 	}
+	sandbox := packSandbox(engine.NeedsOf(p), kind, answers)
+	sandbox.Name = "pack_sandbox"
 	return []view.Check{
 		{Name: "pack_manifest", Status: checkOK, Detail: fmt.Sprintf("%s v%d is valid", p.Pack.Slug, p.Version.Number)},
 		{Name: "pack_input_sets", Status: checkOK, Detail: fmt.Sprintf("%d input set(s), %d case(s)", len(p.InputSets), cases)},
-		packSandbox(p, boxes, answers),
+		sandbox,
 	}
 }
 
-func packSandbox(p *pack.Pack, boxes string, answers bool) view.Check {
-	needs := engine.NeedsOf(p)
+func packSandbox(needs engine.Needs, kind string, answers bool) view.Check {
+	packages := strings.Join(needs.Spec.Packages, ", ")
 	switch {
 	case !needs.Box:
-		return view.Check{Name: "pack_sandbox", Status: checkOK, Detail: "the pack needs no sandbox"}
-	case answers && boxes == sandboxE2B:
-		return view.Check{Name: "pack_sandbox", Status: checkOK, Detail: "its trials run in E2B's machines"}
+		return view.Check{Status: checkOK, Detail: "the pack needs no sandbox"}
+	case kind == sandboxScratch && needs.Process:
+		return view.Check{Status: checkFail, Detail: "the pack runs programs or installs packages, and a scratch directory does neither", NextStep: "export SANDBOX_PROVIDER=docker"}
+	case kind == sandboxE2B && packages != "":
+		return view.Check{Status: checkFail, Detail: "E2B installs no packages: make a template that has " + packages + ", and name it in sandbox_template_id"}
+	case kind == sandboxScratch:
+		return view.Check{Status: checkOK, Detail: "each of its trials gets a scratch directory"}
+	case answers && kind == sandboxE2B:
+		return view.Check{Status: checkOK, Detail: "its trials run in E2B's machines"}
 	case answers:
 		detail := "its trials run in containers"
-		if n := len(needs.Spec.Packages); n > 0 {
-			detail += fmt.Sprintf("; the first run installs %d package(s) into its image, which needs a network that one time: %s", n, strings.Join(needs.Spec.Packages, ", "))
+		if packages != "" {
+			detail += fmt.Sprintf("; the first run installs %d package(s) into its image, which needs a network that one time: %s", len(needs.Spec.Packages), packages)
 		}
-		return view.Check{Name: "pack_sandbox", Status: checkOK, Detail: detail}
-	case !needs.Process:
-		return view.Check{Name: "pack_sandbox", Status: checkOK, Detail: "no programs are run, so a scratch directory is enough"}
+		return view.Check{Status: checkOK, Detail: detail}
+	case kind == sandboxAuto && !needs.Process:
+		return view.Check{Status: checkOK, Detail: "no programs are run, so a scratch directory is enough"}
+	case kind == sandboxAuto:
+		return view.Check{Status: checkFail, Detail: "the pack runs programs or installs packages and no Docker engine answers", NextStep: "start Docker"}
 	}
-	if boxes != sandboxDocker {
-		return view.Check{Name: "pack_sandbox", Status: checkFail, Detail: "the pack runs programs, and the sandbox that SANDBOX_PROVIDER names cannot be had"}
-	}
-	return view.Check{Name: "pack_sandbox", Status: checkFail, Detail: "the pack runs programs or installs packages and no Docker engine answers", NextStep: "start Docker"}
+	return view.Check{Status: checkFail, Detail: "the pack needs a sandbox, and the one that SANDBOX_PROVIDER names cannot be had"}
 }

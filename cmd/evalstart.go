@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -194,10 +195,15 @@ func concurrency(p *pack.Pack, deployments []engine.Deployment) int {
 
 // imageFor is the image that was asked for: by flag, by the pack, or none.
 func (o *startOptions) imageFor(p *pack.Pack) string {
-	if o.image == "" && p.Version.Sandbox != nil {
-		return p.Version.Sandbox.SandboxTemplateID
+	return cmp.Or(o.image, templateOf(p))
+}
+
+// templateOf is the image or template that a pack names, "" for none.
+func templateOf(p *pack.Pack) string {
+	if p.Version.Sandbox == nil {
+		return ""
 	}
-	return o.image
+	return p.Version.Sandbox.SandboxTemplateID
 }
 
 func planFailure(err error) error {

@@ -27,7 +27,7 @@ type Process struct {
 	ErrTerminal bool
 	// Signals delivers Ctrl-C and termination until stop is called.
 	Signals func() (c <-chan os.Signal, stop func())
-	// Exit leaves at once; only a second Ctrl-C uses it.
+	// Exit leaves at once; only a second Ctrl-C uses it, a second after the first.
 	Exit func(status int)
 }
 

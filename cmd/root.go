@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -129,6 +130,10 @@ func group(use, short string, verbs ...*cobra.Command) *cobra.Command {
 	return c
 }
 
+// together is how close to the first signal another one is the same: who ends a
+// process often signals its group, too, as timeout(1) does.
+const together = time.Second
+
 // interruptible ends the context at the first Ctrl-C and the process at the
 // second.
 func (a *app) interruptible(ctx context.Context) (context.Context, func()) {
@@ -143,10 +148,16 @@ func (a *app) interruptible(ctx context.Context) (context.Context, func()) {
 		case <-ctx.Done():
 			return
 		}
-		select {
-		case <-signals:
-			a.p.Exit(statusInterrupted)
-		case <-a.finished():
+		for first := a.p.Now(); ; {
+			select {
+			case <-signals:
+				if a.p.Now().Sub(first) >= together {
+					a.p.Exit(statusInterrupted)
+					return
+				}
+			case <-a.finished():
+				return
+			}
 		}
 	}()
 	return ctx, func() {

@@ -128,9 +128,10 @@ func (a *app) e2bOptions(template string) (e2b.Options, error) {
 	return o, err
 }
 
-// e2bAddress is where E2B is asked, when all that takes is there.
-func (a *app) e2bAddress() (string, error) {
-	o, err := a.e2bOptions("")
+// e2bAddress is where E2B is asked, when all that takes is there, a template of
+// the pack's own ("" for none) included.
+func (a *app) e2bAddress(template string) (string, error) {
+	o, err := a.e2bOptions(template)
 	if err == nil {
 		err = o.Check()
 	}

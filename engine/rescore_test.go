@@ -121,7 +121,7 @@ func TestEveryEndingIsScoredAgain(t *testing.T) {
 				return sandbox.Result{}, nil
 			}
 			return sandbox.Result{StartError: "no such program"}, nil
-		}, code: "infra_error"},
+		}, code: "blocked_graders"},
 		{name: "tests that run out of time", exec: func(context.Context, sandbox.Command) (sandbox.Result, error) {
 			return sandbox.Result{TimedOut: true}, nil
 		}},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ const (
 	maxCaptureBytes  = 1 << 20  // of one file, unless its check says less or more
 	maxCapturesBytes = 10 << 20 // of one trial
 	maxListedEntries = 10000
+	maxNeighbours    = 100_000  // entries looked through for one name
 	maxGraderOutput  = 64 << 10 // head and tail of each stream
 )
 
@@ -44,15 +46,21 @@ func (a *attempt) verify(ctx context.Context, agentEnd ending) ending {
 			return a.verifyFailed(ctx, agentEnd, fmt.Errorf("stage %s for the graders: %w", f.Path, err))
 		}
 	}
+	blocked := ending{}
 	for _, g := range a.run.plan.scorer.Graders() {
-		if err := a.grade(ctx, g); err != nil {
+		run, err := a.grade(ctx, g)
+		if err != nil {
 			return a.verifyFailed(ctx, agentEnd, fmt.Errorf("run the tests of %q: %w", g.Key, err))
+		}
+		if run.ExecutionError != "" && graderDir(g.Check.Path) == sandbox.Workspace && agentEnd.fault == faultNone {
+			// sh started in the workspace before the agent was there
+			blocked = byAgent("blocked_graders", "the tests of %s cannot be started: %s", g.Key, run.ExecutionError)
 		}
 	}
 	if err := a.capture(ctx); err != nil {
 		return a.verifyFailed(ctx, agentEnd, err)
 	}
-	return ending{}
+	return blocked
 }
 
 // canGrade sees that the image has the shell that runs test commands, while
@@ -93,7 +101,7 @@ func graderTimeout(g scoring.Grader) time.Duration {
 
 // grade runs one code_execution command. What the command does, failing to
 // start included, is evidence; only a broken box is an error.
-func (a *attempt) grade(ctx context.Context, g scoring.Grader) error {
+func (a *attempt) grade(ctx context.Context, g scoring.Grader) (scoring.CodeRun, error) {
 	timeout := graderTimeout(g)
 	command := a.kase.Render(g.Config.TestCommand)
 	run := scoring.CodeRun{
@@ -106,7 +114,7 @@ func (a *attempt) grade(ctx context.Context, g scoring.Grader) error {
 		HeadBytes: maxGraderOutput, TailBytes: maxGraderOutput,
 	})
 	if err != nil {
-		return err
+		return run, err
 	}
 	run.Stdout, run.Stderr = validText(res.Stdout.Text), validText(res.Stderr.Text)
 	run.TimedOut, run.Limit = res.TimedOut, res.Limit
@@ -117,7 +125,7 @@ func (a *attempt) grade(ctx context.Context, g scoring.Grader) error {
 	}
 	a.log.emitAs(event.SourceGrader, event.CodeExecuted, run)
 	// what the tests left running must not touch what is captured next
-	return a.box.Quiesce(ctx)
+	return run, a.box.Quiesce(ctx)
 }
 
 // graderHome is the home directory of a test command: a new one for each, of a
@@ -166,6 +174,9 @@ func (a *attempt) captureFile(ctx context.Context, c scoring.PostExecutionCheck,
 	f, err := a.box.ReadFile(ctx, c.Path, limit)
 	switch {
 	case missing(err):
+		if captured.Exists, captured.Unread, err = a.unread(ctx, c.Path, err); err != nil {
+			return left, err
+		}
 	case err != nil:
 		return left, err
 	default:
@@ -181,15 +192,46 @@ func (a *attempt) captureFile(ctx context.Context, c scoring.PostExecutionCheck,
 func (a *attempt) listDirectory(ctx context.Context, c scoring.PostExecutionCheck) error {
 	listed := scoring.CapturedDirectory{Key: c.Key, Path: c.Path, Entries: []scoring.DirectoryEntry{}}
 	l, err := a.box.List(ctx, c.Path, c.Recursive, maxListedEntries)
-	if err != nil && !missing(err) {
+	listed.Exists, listed.Truncated = err == nil, l.Truncated
+	if missing(err) {
+		listed.Exists, listed.Unread, err = a.unread(ctx, c.Path, err)
+	}
+	if err != nil {
 		return err
 	}
-	listed.Exists, listed.Truncated = err == nil, l.Truncated
 	for _, e := range l.Entries {
 		listed.Entries = append(listed.Entries, scoring.DirectoryEntry{Path: e.Path, Size: e.Size, IsDir: e.Dir})
 	}
 	a.log.emitAs(event.SourceGrader, event.DirListed, listed)
 	return nil
+}
+
+// unread says whether there is anything at a path that reading or listing failed
+// at with err, and why it cannot be had. Locking a thing, or putting another in
+// its place, is no way to make it not exist: what cannot be told counts as there,
+// but for a link to nothing behind more than maxNeighbours other names.
+func (a *attempt) unread(ctx context.Context, at string, err error) (exists bool, why string, failed error) {
+	abs, outside := sandbox.Resolve(at)
+	switch {
+	case outside != nil:
+		return false, "", nil
+	case !errors.Is(err, sandbox.ErrNotFound):
+		return true, clipText(validText(err.Error()), maxReason), nil
+	}
+	// a link that leads to nothing is there as well, and its directory knows
+	l, listErr := a.box.List(ctx, path.Dir(abs), false, maxNeighbours)
+	switch {
+	case broken(listErr):
+		return false, "", listErr
+	case errors.Is(listErr, sandbox.ErrNotFound) || errors.Is(listErr, sandbox.ErrOutside):
+		return false, "", nil
+	case listErr != nil:
+		return true, clipText(validText(listErr.Error()), maxReason), nil
+	}
+	if slices.ContainsFunc(l.Entries, func(e sandbox.Entry) bool { return e.Path == abs }) {
+		return true, clipText(validText(err.Error()), maxReason), nil
+	}
+	return false, "", nil
 }
 
 // missing says that the box is well but there is no such file to be had: the

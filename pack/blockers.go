@@ -148,6 +148,10 @@ func (b *blockers) filesystem() {
 			b.add(at, "is not a key that this version keeps to%s", didYouMean(key, known))
 		}
 	}
+	_, read, write := b.Roots()
+	if _, set := b.Version.Filesystem["working_directory"]; !set && len(write) > 0 && !below(workspace, read) {
+		b.add(field, "agents start in %s, which is in none of the directories that they may read: set working_directory, or add it to readable_roots", workspace)
+	}
 }
 
 func (b *blockers) workingDirectory(field string, value any) {

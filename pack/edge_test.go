@@ -186,6 +186,9 @@ func TestEdges(t *testing.T) {
 			"~version.filesystem.writable_roots[1]: in /workspace", "~version.filesystem.readable_roots: list"}},
 		{"roots that narrow", "  number: 1\n", "  number: 1\n  filesystem: {working_directory: src/app, writable_roots: [out, /workspace/out/b], readable_roots: [/workspace/src]}\n", nil},
 		{"roots that narrow nothing", "  number: 1\n", "  number: 1\n  filesystem: {readable_roots: [src]}\n", []string{"~version.filesystem.readable_roots: set writable_roots, too"}},
+		{"roots without the directory that agents start in", "  number: 1\n", "  number: 1\n  filesystem: {writable_roots: [out], readable_roots: [src]}\n", []string{
+			"~version.filesystem: set working_directory"}},
+		{"roots with the directory that agents start in", "  number: 1\n", "  number: 1\n  filesystem: {writable_roots: [out], readable_roots: [/workspace]}\n", nil},
 		{"a working directory nobody may read", "  number: 1\n", "  number: 1\n  filesystem: {working_directory: /workspace/app, writable_roots: [out], readable_roots: [src]}\n", []string{
 			"~version.filesystem.working_directory: add it to readable_roots"}},
 		{"a working directory elsewhere", "  number: 1\n", "  number: 1\n  filesystem: {working_directory: /workspace/../etc}\n", []string{"~version.filesystem.working_directory: must be a directory in /workspace"}},

@@ -60,8 +60,8 @@ func codeExecution(s settings) inspector {
 			return authors(senseless("there is no test_command to run"))
 		}
 		f := config.judge(t, v)
-		if file, ok := t.ev.Files[v.target.key]; ok && !file.Exists {
-			f.lack = fmt.Sprintf("the file %s", quoted(file.Path))
+		if file, ok := t.ev.Files[v.target.key]; ok && (!file.Exists || file.Unread != "") {
+			f.lack = strings.TrimSpace(fmt.Sprintf("the file %s %s", quoted(file.Path), file.Unread))
 		}
 		return f
 	}
@@ -73,7 +73,9 @@ func (c CodeExecutionConfig) judge(t *trial, v *validator) finding {
 		return finding{state: Unavailable, cause: t.uncollected(), reason: "the test command was never run"}
 	}
 	if strings.TrimSpace(run.ExecutionError) != "" {
-		return finding{state: Errored, cause: causeEngine, reason: clipTo("the test command could not be run: "+run.ExecutionError, maxReason)}
+		// a sandbox in which nobody could run it had no trial at all: what stands in
+		// its way is the agent's, such as a directory that it locked or never made
+		return senseless("the test command could not be run: " + run.ExecutionError)
 	}
 	detail := codeEvidence{Kind: CodeExecution, ExitCode: run.ExitCode, TimedOut: run.TimedOut, Scoring: c.Scoring}
 	counts, counted := CountTests(run.Stdout, run.Stderr)
@@ -96,7 +98,7 @@ func (c CodeExecutionConfig) score(run CodeRun, n TestCounts, counted bool) (flo
 	failed := run.ExitCode != nil && *run.ExitCode != 0
 	switch {
 	case failed && (!counted || n.Failed+n.Errors == 0):
-		return 0, fmt.Sprintf("the test command ended with status %d", *run.ExitCode)
+		return 0, run.ended()
 	case !counted:
 		return 1, ""
 	case c.Scoring != AllOrNothing:
@@ -105,6 +107,29 @@ func (c CodeExecutionConfig) score(run CodeRun, n TestCounts, counted bool) (flo
 		return 0, fmt.Sprintf("%d of %d tests did not pass", n.Failed+n.Errors, n.Total)
 	}
 	return 1, ""
+}
+
+// maxSaid is how much of what a test command said last is in a reason, in bytes.
+const maxSaid = 300
+
+// ended says with which status a command ended, and why as far as that is known:
+// tests that cannot run look like tests that fail.
+func (run CodeRun) ended() string {
+	reason := fmt.Sprintf("the test command ended with status %d", *run.ExitCode)
+	switch *run.ExitCode {
+	case 126:
+		reason += ", by which a shell says that a program cannot be run"
+	case 127:
+		reason += ", by which a shell says that there is no such program"
+	}
+	if run.Limit != "" {
+		reason += ", at the sandbox's limit " + run.Limit
+	}
+	said := strings.TrimSpace(run.Stderr)
+	if said = strings.TrimSpace(said[strings.LastIndexByte(said, '\n')+1:]); said != "" {
+		reason += ": " + clipTo(said, maxSaid)
+	}
+	return clipTo(reason, maxReason)
 }
 
 func (c CodeExecutionConfig) graded(score float64, reason string, detail codeEvidence) finding {

@@ -151,3 +151,26 @@ func TestCodeEvidence(t *testing.T) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
+
+// Why tests could not run is in the reason: the status alone says little.
+func TestWhyACommandEnded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		run  scoring.CodeRun
+		want string
+	}{
+		{scoring.CodeRun{ExitCode: new(127), Stderr: "first\nsh: 1: pytest: not found\n\n"}, "status 127, by which a shell says that there is no such program: sh: 1: pytest: not found"},
+		{scoring.CodeRun{ExitCode: new(126)}, "status 126, by which a shell says that a program cannot be run"},
+		{scoring.CodeRun{ExitCode: new(137), Limit: "memory", Stderr: "Killed"}, "status 137, at the sandbox's limit memory: Killed"},
+		{scoring.CodeRun{ExitCode: new(1), Stderr: strings.Repeat("x", 5000)}, "status 1: xxx"},
+	} {
+		spec, ev := oneValidator(), evidence()
+		tests(&spec, `{"test_command":"pytest"}`)
+		c.run.ValidatorKey = "v"
+		ev.CodeRuns["v"] = c.run
+		got := scoring.Score(spec, ev).Validators[0].Reason
+		if !strings.HasPrefix(got, "the test command ended with "+c.want) || len(got) > 500 {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}

@@ -36,6 +36,9 @@ func directoryStructure(s settings) inspector {
 		if !ok {
 			return gone(t.file(v.target))
 		}
+		if d.Unread != "" { // who locks a directory does not rule out what is in it
+			return gone(t.file(v.target))
+		}
 		tree := newTree(d)
 		if len(directories) > fewDirectories {
 			tree.sort()

@@ -206,22 +206,26 @@ type Turn struct {
 }
 
 // CapturedFile is the result of a file_capture check. Its JSON is the payload
-// of grader.verification.file_captured.
+// of grader.verification.file_captured. Of what is there and could not be read,
+// Unread says why; there is no content then.
 type CapturedFile struct {
 	Key       string `json:"key"`
 	Path      string `json:"path"`
 	Exists    bool   `json:"exists"`
+	Unread    string `json:"unread,omitempty"`
 	Content   string `json:"content,omitempty"`
 	Size      int64  `json:"size"`
 	Truncated bool   `json:"truncated,omitempty"`
 }
 
 // CapturedDirectory is the result of a directory_listing check. Its JSON is
-// the payload of grader.verification.directory_listed.
+// the payload of grader.verification.directory_listed. Unread is as that of
+// [CapturedFile].
 type CapturedDirectory struct {
 	Key       string           `json:"key"`
 	Path      string           `json:"path"`
 	Exists    bool             `json:"exists"`
+	Unread    string           `json:"unread,omitempty"`
 	Entries   []DirectoryEntry `json:"entries"`
 	Truncated bool             `json:"truncated,omitempty"`
 }

@@ -29,14 +29,16 @@ type Decision struct {
 	Reason  string
 }
 
-// Decide is the outcome of a trial that ended regularly, in this order: what
-// the machinery failed to do makes it invalid; what the agent never produced
-// makes it failed, whatever the scorecard says; what the pack's author must
-// mend and what the judges did not say makes it invalid; an incident as bad as
-// the security block's gate makes it failed; then the verdict decides, and no
-// verdict is no pass.
+// Decide is the outcome of a trial that ended regularly, in this order: an
+// incident as bad as the security block's gate makes it failed, as it happened
+// whatever else could not be found out; what the machinery failed to do makes it
+// invalid; what the agent never produced makes it failed, whatever the scorecard
+// says; what the pack's author must mend and what the judges did not say makes it
+// invalid; then the verdict decides, and no verdict is no pass.
 func (c Scorecard) Decide() Decision {
 	switch {
+	case c.Security != nil && !c.Security.Passed:
+		return Decision{OutcomeFailed, CodeSecurity, "", c.Security.Reason}
 	case c.InfraError != "":
 		return Decision{OutcomeInvalid, CodeInfraError, PhaseVerification, c.InfraError}
 	case c.NoOutput != "":
@@ -45,8 +47,6 @@ func (c Scorecard) Decide() Decision {
 		return Decision{OutcomeInvalid, CodePackError, PhaseScoring, c.PackError}
 	case c.JudgeError != "":
 		return Decision{OutcomeInvalid, cmp.Or(c.JudgeErrorCode, CodeJudgeError), PhaseScoring, c.JudgeError}
-	case c.Security != nil && !c.Security.Passed:
-		return Decision{OutcomeFailed, CodeSecurity, "", c.Security.Reason}
 	case c.Passed == nil:
 		return Decision{OutcomeFailed, CodeNoVerdict, "", c.OverallReason}
 	case !*c.Passed:

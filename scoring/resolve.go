@@ -254,11 +254,17 @@ func (t *trial) file(r reference) resolved {
 		if !f.Exists {
 			return missing(causeAgent, "the captured file %s does not exist", quoted(f.Path))
 		}
+		if f.Unread != "" {
+			return missing(causeAgent, "the captured file %s cannot be read (%s)", quoted(f.Path), f.Unread)
+		}
 		return found(f.Content)
 	}
 	if d, ok := t.ev.Directories[key]; ok {
 		if !d.Exists {
 			return missing(causeAgent, "the listed directory %s does not exist", quoted(d.Path))
+		}
+		if d.Unread != "" {
+			return missing(causeAgent, "the directory %s cannot be listed (%s)", quoted(d.Path), d.Unread)
 		}
 		return listing(d)
 	}

@@ -198,20 +198,17 @@ func (s *Scorer) validity(results []result, metrics []measured, dims []scored) (
 
 // blame says whose doing it is when the scorecard cannot simply be believed.
 //
-// What the agent never produced is its failure. A broken pack or a grader that
-// could not be run is not: it makes the trial invalid when a dimension rests
-// on it, and so does evidence that the pack does not hold, or that was not
-// collected, when without it there is no verdict.
+// What the agent never produced is its failure, and so is a grader that could
+// not be started. A broken pack is not: it makes the trial invalid when a
+// dimension rests on it, and so does evidence that the pack does not hold, or
+// that was not collected, when without it there is no verdict.
 //
 // A judge that could not be reached makes the trial invalid as well, so that
 // every trial is scored by the same judges; replies that say nothing, where
 // they leave the verdict open.
 func (s *Scorer) blame(c *Scorecard, from *reading, dims []scored, o overall) {
 	for i, r := range from.results {
-		switch {
-		case s.used[i] && r.OutcomeClass == ClassInfraError:
-			setOnce(&c.InfraError, "validator", r.Key, r.Reason)
-		case s.used[i] && r.OutcomeClass == ClassPackError:
+		if s.used[i] && r.OutcomeClass == ClassPackError {
 			setOnce(&c.PackError, "validator", r.Key, r.Reason)
 		}
 		if r.lack != "" {

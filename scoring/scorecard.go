@@ -57,7 +57,7 @@ type Scorecard struct {
 	// be judged; such a trial is invalid with code pack_error.
 	PackError string `json:"pack_error,omitempty"`
 	// InfraError names what the machinery around the agent failed to do, such
-	// as starting a test command; such a trial is invalid with code infra_error.
+	// as collecting a file; such a trial is invalid with code infra_error.
 	InfraError string `json:"infra_error,omitempty"`
 	// JudgeError names the judge that was not reached, or whose replies say
 	// nothing; such a trial is invalid, in the phase scoring, with the code of
@@ -73,7 +73,7 @@ type ValidatorResult struct {
 	State           State           `json:"state"`
 	Verdict         string          `json:"verdict,omitempty"` // pass, fail, error or empty
 	NormalizedScore *float64        `json:"normalized_score"`
-	OutcomeClass    string          `json:"outcome_class"` // pass fail unavailable infra_error pack_error evaluator_error
+	OutcomeClass    string          `json:"outcome_class"` // one of the Class constants
 	Reason          string          `json:"reason,omitempty"`
 	Target          string          `json:"target"`
 	Actual          *string         `json:"actual_value,omitempty"`

@@ -199,3 +199,18 @@ func TestManyIncidents(t *testing.T) {
 		t.Error("a pattern that is none is accepted")
 	}
 }
+
+// What happened stays what happened: nothing else that went wrong hides it.
+func TestIncidentsComeFirst(t *testing.T) {
+	t.Parallel()
+	card := scoring.Scorecard{
+		Security: &scoring.SecurityResult{Reason: "leaked"}, InfraError: "i", NoOutput: "n", PackError: "p", JudgeError: "j",
+	}
+	if d := card.Decide(); d.Outcome != scoring.OutcomeFailed || d.Code != scoring.CodeSecurity || d.Reason != "leaked" {
+		t.Errorf("got %+v, want the incident's outcome", d)
+	}
+	card.Security.Passed = true
+	if d := card.Decide(); d.Code != scoring.CodeInfraError {
+		t.Errorf("got %+v, want infra_error without an incident", d)
+	}
+}

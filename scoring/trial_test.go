@@ -174,8 +174,8 @@ func TestCorrectness(t *testing.T) {
 	for _, c := range []struct{ name, scores, want, validity string }{
 		{"row 325", "1, 0.8, 0", "0.6", "valid"},
 		{"row 326", "1, none", "unavailable", "degraded"},
-		{"row 327", "1, error", "error", "invalid"},
-		{"the first one decides", "none, error", "unavailable", "invalid"},
+		{"row 327", "1, error", "error, the agent's fault", "invalid"},
+		{"the first one decides", "none, error", "unavailable, the agent's fault", "invalid"},
 	} {
 		spec, ev := overallTrial(t, block{"strategy": "weighted", "dimensions": c.scores})
 		spec.Scorecard.Dimensions = []scoring.Dimension{{Key: "correctness"}}

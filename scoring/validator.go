@@ -11,9 +11,8 @@ const (
 	ClassPass           = "pass"
 	ClassFail           = "fail"
 	ClassUnavailable    = "unavailable"
-	ClassInfraError     = "infra_error"
 	ClassPackError      = "pack_error"
-	ClassEvaluatorError = "evaluator_error" // the agent's text makes no sense
+	ClassEvaluatorError = "evaluator_error" // what the agent made cannot be judged
 )
 
 // validator is a declared validator, ready to judge.
@@ -67,10 +66,7 @@ func (t *trial) judge(v *validator) result {
 }
 
 func classOf(c cause) string {
-	switch c {
-	case causeEngine:
-		return ClassInfraError
-	case causePack:
+	if c == causePack {
 		return ClassPackError
 	}
 	return ClassEvaluatorError

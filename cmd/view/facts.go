@@ -207,12 +207,18 @@ func describeCapture(e event.Event) (string, error) {
 			if !v.Exists {
 				return v.Key + ": " + v.Path + " does not exist"
 			}
+			if v.Unread != "" {
+				return v.Key + ": " + v.Path + " cannot be read: " + excerpt(v.Unread)
+			}
 			return fmt.Sprintf("%s: %s, %s bytes", v.Key, v.Path, Tokens(v.Size))
 		})
 	case event.DirListed:
 		return told(e, func(v scoring.CapturedDirectory) string {
 			if !v.Exists {
 				return v.Key + ": " + v.Path + " does not exist"
+			}
+			if v.Unread != "" {
+				return v.Key + ": " + v.Path + " cannot be listed: " + excerpt(v.Unread)
 			}
 			return fmt.Sprintf("%s: %s, %d entries", v.Key, v.Path, len(v.Entries))
 		})

@@ -137,6 +137,8 @@ func (p *printer) capture(detail json.RawMessage) {
 	switch {
 	case !file.Exists:
 		p.content(title, "does not exist")
+	case file.Unread != "":
+		p.content(title, "is there and cannot be read: "+file.Unread)
 	case dir.Entries != nil:
 		paths := make([]string, len(dir.Entries))
 		for i, e := range dir.Entries {

@@ -3,6 +3,7 @@
 package docker_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -18,6 +19,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/docker"
@@ -175,6 +177,9 @@ func TestNoEngine(t *testing.T) {
 			if _, err := docker.Open(t.Context(), tc.o); !errors.Is(err, sandbox.ErrUnavailable) {
 				t.Errorf("open: got %v, want ErrUnavailable", err)
 			}
+			if text := fmt.Sprint(err); strings.Contains(text, "docker.invalid") || strings.Contains(text, "start Docker") {
+				t.Errorf("got %s: an address that nobody knows, or the advice that callers give", text)
+			}
 		})
 	}
 }
@@ -250,8 +255,21 @@ func TestEngineThroughSSH(t *testing.T) {
 		t.Errorf("ssh was called with %q", got)
 	}
 	program, _ = fakeSSH(t, "", "echo 'Host key verification failed.' >&2; exit 255")
-	if err := docker.Ping(t.Context(), docker.Options{Host: "ssh://example.com", SSH: program}); !errors.Is(err, sandbox.ErrUnavailable) || !strings.Contains(err.Error(), "Host key") {
-		t.Errorf("got %v, want ErrUnavailable with what ssh said", err)
+	if err := docker.Ping(t.Context(), docker.Options{Host: "ssh://example.com", SSH: program}); !errors.Is(err, sandbox.ErrUnavailable) || !strings.Contains(err.Error(), "Host key") || strings.Contains(err.Error(), "docker.invalid") {
+		t.Errorf("got %v, want ErrUnavailable with what ssh said, and not the library's address", err)
+	}
+}
+
+// An engine that has not answered by the caller's own deadline is named as well.
+func TestNoAnswerInTheCallersTime(t *testing.T) {
+	t.Parallel()
+	silent := http.NewServeMux()
+	silent.HandleFunc("/", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	host := socket(t, "", silent)
+	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	if _, err := docker.Probe(ctx, docker.Options{Host: host}); !errors.Is(err, sandbox.ErrUnavailable) || !strings.Contains(err.Error(), host) {
+		t.Errorf("got %v, want ErrUnavailable and %s", err, host)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -53,7 +54,7 @@ type Engine struct {
 
 // Probe asks whether an engine answers, within five seconds unless it is
 // reached through ssh. When none does the error wraps
-// [sandbox.ErrUnavailable] and says where was looked and what to do.
+// [sandbox.ErrUnavailable] and says where was looked.
 func Probe(ctx context.Context, o Options) (Engine, error) {
 	c, e, err := o.connect(ctx)
 	if err != nil {
@@ -81,7 +82,7 @@ func (o Options) connect(ctx context.Context) (*client.Client, endpoint, error) 
 		if err == nil {
 			return c, e, nil
 		}
-		if ctx.Err() != nil {
+		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, endpoint{}, context.Cause(ctx)
 		}
 		if within.Err() != nil {
@@ -93,7 +94,7 @@ func (o Options) connect(ctx context.Context) (*client.Client, endpoint, error) 
 		// Whoever has no engine is not helped by all the sockets it is not on.
 		tried = slices.DeleteFunc(tried, func(t string) bool { return strings.HasSuffix(t, reasonAbsent) && t != tried[0] })
 	}
-	return nil, endpoint{}, fmt.Errorf("%w: %s; start Docker, or set DOCKER_HOST", sandbox.ErrUnavailable, strings.Join(tried, "; "))
+	return nil, endpoint{}, fmt.Errorf("%w: %s", sandbox.ErrUnavailable, strings.Join(tried, "; "))
 }
 
 const reasonAbsent = "there is no such socket"
@@ -107,6 +108,9 @@ func reason(err error) string {
 		return "permission denied (is your user in the docker group?)"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "no answer in time"
+	}
+	if request, ok := errors.AsType[*url.Error](err); ok { // its address is one that only the library knows
+		err = request.Err
 	}
 	return err.Error()
 }
@@ -191,21 +195,24 @@ func (o Options) newClient(e endpoint, d *dialer) (*client.Client, error) {
 }
 
 func describe(ctx context.Context, c *client.Client, e endpoint) (Engine, error) {
-	ctx, stop := context.WithTimeout(ctx, callTime)
+	within, stop := context.WithTimeout(ctx, callTime)
 	defer stop()
 	var info system.Info
 	var version types.Version
-	g, ctx := errgroup.WithContext(ctx)
+	g, within := errgroup.WithContext(within)
 	g.Go(func() (err error) {
-		info, err = c.Info(ctx)
+		info, err = c.Info(within)
 		return err
 	})
 	g.Go(func() (err error) {
-		version, err = c.ServerVersion(ctx)
+		version, err = c.ServerVersion(within)
 		return err
 	})
 	if err := g.Wait(); err != nil {
-		return Engine{}, fmt.Errorf("ask the engine about itself: %w", err)
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return Engine{}, context.Cause(ctx)
+		}
+		return Engine{}, fmt.Errorf("%w: %s (%s): ask it about itself: %s", sandbox.ErrUnavailable, e.host, e.source, reason(err))
 	}
 	d := Engine{
 		Host: e.host, Source: e.source, Name: "Docker Engine", Version: info.ServerVersion, API: c.ClientVersion(),

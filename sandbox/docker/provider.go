@@ -58,7 +58,7 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 	e, err := describe(ctx, cli, at)
 	if err != nil {
 		_ = cli.Close()
-		return nil, fmt.Errorf("%w: %s: %w", sandbox.ErrUnavailable, at.host, err)
+		return nil, err
 	}
 	p := &Provider{
 		o: o, cli: cli, engine: e, tag: rand.Text()[:8], life: newGate(2 * max(e.CPUs, 1)),
@@ -94,6 +94,9 @@ func (p *Provider) Describe(ctx context.Context, spec sandbox.Spec) (sandbox.Des
 		return sandbox.Description{}, err
 	}
 	img, err := p.image(ctx, spec.Packages)
+	if box, ok := errors.AsType[*sandbox.BoxError](err); ok && box.Kind == sandbox.Image {
+		return sandbox.Description{}, err // it says that it is about the image
+	}
 	if err != nil {
 		return sandbox.Description{}, fmt.Errorf("find the sandbox image: %w", err)
 	}

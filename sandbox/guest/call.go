@@ -47,7 +47,7 @@ type Result struct {
 	OutputCap      bool   // killed for writing more than Command.HardCap
 	OutOfMemory    bool   // the kernel killed something in the box for want of memory meanwhile
 	PIDs           bool   // and refused it a process or a thread
-	Full           string // after a failure: a directory whose file system has no room, "" for none
+	Full           string // a directory whose file system has no room, "" for none
 	Stdout, Stderr Output
 	Elapsed        time.Duration
 	StartError     string // why it could not be started, "" when it was

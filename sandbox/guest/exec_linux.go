@@ -94,9 +94,7 @@ func (s *server) exec(c *call, req execRequest) {
 	r := c.exec
 	d.exited(r.p)
 	d.OOM, d.PIDs = oomKills() > kills, forkRefusals() > refusals
-	if d.Code != 0 {
-		d.Full = []byte(s.full())
-	}
+	d.Full = []byte(s.full())
 	d.Stdout, d.Stderr = r.out.total, r.err.total
 	r.sendTail(kindStdout, &r.out)
 	r.sendTail(kindStderr, &r.err)

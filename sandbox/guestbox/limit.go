@@ -27,6 +27,8 @@ func limitOf(r guest.Result) string {
 		return sandbox.LimitMemory
 	case r.PIDs:
 		return sandbox.LimitPIDs
+	case r.ExitCode == 0 && r.Full == sandbox.Workspace: // the shell went on without what did not fit
+		return sandbox.LimitWorkspace
 	case r.ExitCode == 0:
 		return ""
 	case r.ExitCode == 128+sigXFSZ:

@@ -21,6 +21,8 @@ func limitsAreNamed(t *testing.T, k *contract) {
 		{"while :; do echo too much of it; done", sandbox.LimitOutput},
 		{"head -c 6000000 /dev/zero > /tmp/large", sandbox.LimitFile},
 		{"for i in 1 2 3 4; do head -c 3000000 /dev/zero > full$i || exit 1; done", sandbox.LimitWorkspace},
+		{"for i in 5 6 7; do head -c 3000000 /dev/zero > full$i; done; echo went on", sandbox.LimitWorkspace},
+		{"rm full*; true", ""},
 	} {
 		r, err := box.Exec(during(t), sh(row.script))
 		if err != nil || r.Limit != row.want {

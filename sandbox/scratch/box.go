@@ -25,10 +25,11 @@ type box struct {
 	forget         func(*box)
 	expiry         *time.Timer // nil: lives until Close
 
-	mu   sync.Mutex
-	root *os.Root
-	used int64 // what the files and directories are charged, see charge
-	gone error // why nothing more can be done; nil while the box is open
+	mu      sync.Mutex
+	root    *os.Root
+	used    int64 // bytes that the files are charged, see charge
+	entries int64 // files and directories that were made
+	gone    error // why nothing more can be done; nil while the box is open
 }
 
 // ID is the box's directory on this machine.

@@ -14,14 +14,16 @@ import (
 	"github.com/agentclash/agentclash/sandbox"
 )
 
-// blockBytes is the unit of the account: a file is charged whole blocks, and a
-// file or directory never less than one. So the workspace's limit bounds how
-// many of them there are, too.
-const blockBytes = 4 << 10
+// The account is that of the file systems in memory which other boxes' workspaces
+// are, so that a limit means the same everywhere: the content of a file is charged
+// whole pages, and directories and names nothing. Of these there is one for each
+// page of the limit, and not less than fewEntries.
+const (
+	pageBytes  = 4 << 10
+	fewEntries = 256
+)
 
-func charge(size int64) int64 {
-	return max(1, (size+blockBytes-1)/blockBytes) * blockBytes
-}
+func charge(size int64) int64 { return (size + pageBytes - 1) / pageBytes * pageBytes }
 
 // ReadFile reads a regular file, as the port says, through links that stay in
 // the box. It cannot hang: what is not regular is not opened, and should it
@@ -89,7 +91,7 @@ func (b *box) write(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	freed, err := b.replaceable(name)
+	freed, fresh, err := b.replaceable(name)
 	if err != nil {
 		return err
 	}
@@ -101,37 +103,40 @@ func (b *box) write(path string, data []byte) error {
 	if int64(len(data)) > b.fileBytes {
 		return fmt.Errorf("a file of %d bytes, at most %d: %w", len(data), b.fileBytes, sandbox.ErrFileSize)
 	}
-	cost := charge(int64(len(data))) + missing*blockBytes
+	cost := charge(int64(len(data)))
 	if b.used+cost > b.workspaceBytes {
 		return fmt.Errorf("the workspace holds at most %d bytes: %w", b.workspaceBytes, sandbox.ErrNoSpace)
+	}
+	if most := max(b.workspaceBytes/pageBytes, fewEntries); b.entries+missing+fresh > most {
+		return fmt.Errorf("the workspace holds at most %d files and directories: %w", most, sandbox.ErrNoSpace)
 	}
 	if err := b.root.MkdirAll(parent, 0o755); err != nil {
 		return err
 	}
-	b.used += missing * blockBytes
+	b.entries += missing
 	if err := b.replace(name, data); err != nil {
 		return err
 	}
-	b.used += charge(int64(len(data))) - freed
+	b.used, b.entries = b.used+cost-freed, b.entries+fresh
 	return nil
 }
 
-// replaceable returns what a name's present content is charged, and refuses a
-// directory. Whatever else is there is replaced itself: a link, not what it
-// leads to.
-func (b *box) replaceable(name string) (int64, error) {
+// replaceable returns what a name's present content is charged and how many
+// entries it would be anew, 0 or 1, and refuses a directory. Whatever else is
+// there is replaced itself: a link, not what it leads to.
+func (b *box) replaceable(name string) (freed, fresh int64, err error) {
 	info, err := b.root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return 0, nil
+		return 0, 1, nil
 	case err != nil:
-		return 0, err
+		return 0, 0, err
 	case info.IsDir():
-		return 0, sandbox.ErrNotRegular
+		return 0, 0, sandbox.ErrNotRegular
 	case info.Mode().IsRegular():
-		return charge(info.Size()), nil
+		return charge(info.Size()), 0, nil
 	}
-	return 0, nil
+	return 0, 0, nil
 }
 
 // missingDirs counts the directories that have to be made for dir to exist.

@@ -191,32 +191,51 @@ func TestLifetimeRemovesTheDirectory(t *testing.T) {
 	}
 }
 
+// The account is a tmpfs's: pages of content, nothing for directories and names.
 func TestWorkspaceIsAccountedFor(t *testing.T) {
 	t.Parallel()
-	const block = 4 << 10
-	box := open(t, provider(t, scratch.Options{}), sandbox.Spec{Limits: sandbox.Limits{WorkspaceBytes: 10 * block}})
+	const page = 4 << 10
+	box := open(t, provider(t, scratch.Options{}), sandbox.Spec{Limits: sandbox.Limits{WorkspaceBytes: 10 * page}})
 	for _, step := range []struct {
 		path string
 		size int
 		want error
 	}{
-		{"a/b/one", 4 * block, nil},                // 2 directories and 4 blocks: 6
-		{"two", 4*block + 1, sandbox.ErrNoSpace},   // would be 11
-		{"c/d/e/f/two", 1, sandbox.ErrNoSpace},     // would be 11
-		{"c/d/two", 1, nil},                        // 9
-		{"a/b/one", 2 * block, sandbox.ErrNoSpace}, // old and new would be 11
-		{"a/b/one", 1, nil},                        // 10, and 6 when the old is gone
-		{"a/b/one", 4 * block, nil},                // 10, and 9
-		{"e", 0, nil},                              // 10: an empty file has its block
-		{"f", 0, sandbox.ErrNoSpace},
+		{"a/b/one", 4 * page, nil},                // 4: directories are free
+		{"two", 6*page + 1, sandbox.ErrNoSpace},   // would be 11
+		{"c/d/two", 3*page + 1, nil},              // 8
+		{"a/b/one", 3 * page, sandbox.ErrNoSpace}, // old and new would be 11
+		{"a/b/one", 2 * page, nil},                // 10, and 6 when the old is gone
+		{"e", 4 * page, nil},                      // 10
+		{"f", 1, sandbox.ErrNoSpace},
+		{"f", 0, nil}, // an empty file has no page
+		{"g/h/i/j/k/empty", 0, nil},
 	} {
 		if err := box.WriteFile(t.Context(), step.path, make([]byte, step.size)); !errors.Is(err, step.want) {
 			t.Fatalf("write %d bytes to %q: got %v, want %v", step.size, step.path, err, step.want)
 		}
 	}
 	l, err := box.List(t.Context(), "", true, 100)
-	if err != nil || len(l.Entries) != 7 {
-		t.Errorf("list: got %v, %v, want 3 files and 4 directories", l.Entries, err)
+	if err != nil || len(l.Entries) != 14 {
+		t.Errorf("list: got %v, %v, want 5 files and 9 directories", l.Entries, err)
+	}
+}
+
+// What costs nothing is counted: a path makes as many directories as it has names.
+func TestEntriesAreBounded(t *testing.T) {
+	t.Parallel()
+	box := open(t, provider(t, scratch.Options{}), sandbox.Spec{Limits: sandbox.Limits{WorkspaceBytes: 1 << 10}})
+	deep := strings.Repeat("d/", 98)
+	for _, name := range []string{"a/", "b/"} { // 100 entries each
+		if err := box.WriteFile(t.Context(), name+deep+"empty", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := box.WriteFile(t.Context(), "c/"+deep+"empty", nil); !errors.Is(err, sandbox.ErrNoSpace) {
+		t.Errorf("300 entries: got %v, want ErrNoSpace of 256", err)
+	}
+	if err := box.WriteFile(t.Context(), "one", nil); err != nil {
+		t.Errorf("a file where there is room: %v", err)
 	}
 }
 
