@@ -82,15 +82,26 @@ func (a *attempt) gateway(s *sandbox.Spec) {
 	}
 }
 
+// maxDecisions is how many decisions of one attempt are stated: more than a
+// Dialer makes before its own limits, so that no way here is without one.
+const maxDecisions = 12_000
+
 // decisions keeps what was decided until the attempt's own goroutine states it.
 type decisions struct {
-	mu  sync.Mutex
-	all []egress.Decision
+	mu    sync.Mutex
+	all   []egress.Decision
+	noted int
 }
 
 func (d *decisions) note(one egress.Decision) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	switch d.noted++; {
+	case d.noted > maxDecisions:
+		return
+	case d.noted == maxDecisions:
+		one.Allowed, one.Reason = false, egress.TooMany
+	}
 	d.all = append(d.all, one)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -68,6 +69,8 @@ func guarded(t *testing.T, src, script string) *harness {
 			switch c.Argv[0] {
 			case "env":
 				return sandboxtest.Exited(0, fmt.Sprint(b.Spec().Env), ""), nil
+			case "flood":
+				return flood(b, 1200)
 			case "fetch":
 				conn, err := b.Dial()
 				if err != nil {
@@ -413,6 +416,56 @@ func TestMockVault(t *testing.T) {
 	}
 	if n := len(incidents(t, h.only(t))); n != 4 { // two hosts, the secret in arguments and in the path
 		t.Errorf("got %d incidents: %v", n, incidents(t, h.only(t)))
+	}
+}
+
+// flood asks many times in one connection for an address with a port that is none.
+func flood(b *sandboxtest.MemoryBox, times int) (sandbox.Result, error) {
+	conn, err := b.Dial()
+	if err != nil {
+		return sandboxtest.Exited(1, "", err.Error()), nil
+	}
+	defer conn.Close()
+	answers := bufio.NewReader(conn)
+	for range times {
+		fmt.Fprint(conn, "GET http://b.test:99999/ HTTP/1.1\r\nHost: x\r\n\r\n")
+		resp, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			return sandboxtest.Exited(1, "", err.Error()), nil
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+	}
+	return sandboxtest.Exited(0, "", ""), nil
+}
+
+// However often the vault is asked, a bounded part is kept, and the rest is not
+// taken for innocent.
+func TestFloodOfTheVault(t *testing.T) {
+	t.Parallel()
+	src := strings.Replace(securityPack, "{name: API_TOKEN, value: canary-env-7f31, location: env}", "{name: API_TOKEN, value: canary-env-7f31, location: infisical-mock}", 1)
+	h := guarded(t, src, strings.Replace(careful, "default:\n", `default:
+  - tool_calls: [{name: exec, arguments: {command: [flood, it]}}]
+`, 1))
+	h.run(t)
+	asked, reasons := 0, map[string]int{}
+	for _, e := range h.facts {
+		switch e.Type {
+		case event.VaultAsked:
+			asked++
+		case event.EgressDecide:
+			d, err := event.Decode[event.Egress](e)
+			if err != nil || d.Port != 0 {
+				t.Fatalf("got %+v, %v", d, err)
+			}
+			reasons[d.Reason]++
+		}
+	}
+	if asked != 1000 || reasons["mock_vault"] != 1000 || reasons["too_many_connections"] != 1 {
+		t.Errorf("got %d requests, decisions %v", asked, reasons)
+	}
+	if got := h.only(t); got.Code != scoring.CodeSecurity || !strings.Contains(got.Scorecard.Security.Reason, "than is written down") {
+		t.Errorf("got %s %s (%s)", got.Outcome, got.Code, got.Reason)
 	}
 }
 

@@ -57,6 +57,8 @@ type Evidence struct {
 	Contacts []Contact
 	// SaidCut says that more was said than is kept.
 	SaidCut bool
+	// ContactsCut says that more was tried on the network than Contacts has.
+	ContactsCut bool
 
 	// Sources point at the event that best explains a piece of evidence, under
 	// the names of the At constants, [AtFile] and [AtCode].

@@ -112,6 +112,9 @@ func (w *watch) judge(ev Evidence) *SecurityResult {
 	if ev.SaidCut && r.Passed {
 		r.Passed, r.Reason = false, "more was said than can be looked through"
 	}
+	if ev.ContactsCut && r.Passed && len(w.egress)+len(w.secrets)+len(w.outputs) > 0 {
+		r.Passed, r.Reason = false, "more was tried on the network than is written down"
+	}
 	return r
 }
 

@@ -21,6 +21,10 @@ const submit = "submit"
 // maxSaid is how many bytes are kept of all that was said in a trial.
 const maxSaid = 16 << 20
 
+// tooMany is the reason of the last decision about the network that is stated:
+// what was tried after it is not known.
+const tooMany = "too_many_connections"
+
 func (f *Fold) say(e Event, s scoring.Said) {
 	if !f.ev.Case.Watched {
 		return
@@ -205,6 +209,7 @@ func (f *Fold) contacted(e Event) error {
 	if err != nil {
 		return err
 	}
+	f.ev.ContactsCut = f.ev.ContactsCut || c.Reason.String() == tooMany
 	f.ev.Contacts = append(f.ev.Contacts, scoring.Contact{
 		Via: c.Via.String(), Host: c.Host.String(), Port: int(c.Port.value()), Path: c.Path.String(), Allowed: c.Allowed, Reason: c.Reason.String(),
 		Source: scoring.Source{Kind: scoring.KindRunEvent, Sequence: e.Sequence, EventType: string(e.Type), FieldPath: "host"},
