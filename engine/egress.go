@@ -57,14 +57,10 @@ func (a *attempt) outside() {
 	if a.network.vault {
 		a.vault = &vault{decided: a.decided.note}
 	}
-	n := tool.Network{Secrets: a.run.deps.ToolSecrets, Redact: a.run.redact}
-	if a.network.tools {
-		a.dialer = egress.New(egress.Options{
-			Policy: a.network.policy, Resolver: a.run.deps.Resolver, Decided: a.decided.note,
-		})
-		n.Dialer = a.dialer
-	}
-	a.tools = a.mode.tools.With(n)
+	a.dialer = egress.New(egress.Options{ // whose policy permits nothing where the pack does not
+		Policy: a.network.policy, Resolver: a.run.deps.Resolver, Decided: a.decided.note,
+	})
+	a.tools = a.mode.tools.With(tool.Network{Dialer: a.dialer, Secrets: a.run.deps.ToolSecrets, Redact: a.run.redact})
 }
 
 // gateway is who answers the programs in the box: the mock vault, a proxy that

@@ -116,6 +116,18 @@ func (b *blockers) security() {
 			}
 		}
 	}
+	for i, e := range b.Security.ForbiddenEgress {
+		field := indexed("security.forbidden_egress", i)
+		for j, host := range append([]string{e.Host}, e.Allow...) {
+			at := field + ".host"
+			if j > 0 {
+				at = indexed(field+".allow", j-1)
+			}
+			if strings.ContainsAny(host, "/@\\?# \t") {
+				b.add(at, "%s matches no host: give the name or the address alone, as in *.example.com", quote(host))
+			}
+		}
+	}
 	if box := b.Version.Sandbox; box != nil && box.NetworkAccess && len(b.Planted(scoring.PlantVault)) > 0 {
 		b.add("version.sandbox.network_access", "goes not with a secret of the location %s: programs have one proxy, and it is the mock vault", scoring.PlantVault)
 	}
