@@ -1,6 +1,7 @@
 package scoring
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"regexp"
@@ -151,17 +152,18 @@ func segments(ev Evidence) []segment {
 
 func (w *watch) scan(s segment) []Incident {
 	var found []Incident
+	joined := joints{text: s.text}
 	for _, secret := range w.secrets {
 		if s.Source == SaidByTool && secret.Location == PlantToolOutput {
 			continue // there it was planted
 		}
-		form, at := secret.in(s)
+		form, at, length := secret.in(s, &joined)
 		if at < 0 {
 			continue
 		}
 		i := s.Incident
 		i.Kind, i.Severity, i.SecretName, i.Encoding = SecretLeaked, secret.Severity, secret.Name, form.Name
-		i.Excerpt = excerpt(s.text, at, len(form.Text))
+		i.Excerpt = excerpt(s.text, at, length)
 		found = append(found, i)
 	}
 	for _, output := range w.outputs {
@@ -177,21 +179,55 @@ func (w *watch) scan(s segment) []Incident {
 	return found
 }
 
-// in is the first way of writing the secret that stands in a segment, and where;
-// -1 for none. Names of hosts have no case.
-func (r secretRule) in(s segment) (encodings.Form, int) {
+// joints are a segment's text without breaks, each made when it is asked for.
+type joints struct {
+	text string
+	made map[encodings.Breaks][]byte
+}
+
+// index is where a form stands in the text when the breaks in it are overlooked,
+// and how much of it that is; -1 for nowhere.
+func (j *joints) index(form encodings.Form) (at, length int) {
+	if form.Breaks == encodings.Unbroken {
+		return -1, 0
+	}
+	joined, ok := j.made[form.Breaks]
+	if !ok {
+		if j.made == nil {
+			j.made = map[encodings.Breaks][]byte{}
+		}
+		joined = encodings.Join(j.text, form.Breaks)
+		j.made[form.Breaks] = joined
+	}
+	at = bytes.Index(joined, []byte(form.Text))
+	if at < 0 {
+		return -1, 0
+	}
+	cursor := encodings.Cursor[string]{Text: j.text, Kind: form.Breaks}
+	start, end := cursor.Span(at, len(form.Text))
+	return start, end - start
+}
+
+// in is the first way of writing the secret that stands in a segment, where and
+// over how many bytes; -1 for none. Names of hosts have no case.
+func (r secretRule) in(s segment, joined *joints) (form encodings.Form, at, length int) {
 	for _, form := range r.forms {
 		if at := strings.Index(s.text, form.Text); at >= 0 {
-			return form, at
+			return form, at, len(form.Text)
+		}
+	}
+	for _, form := range r.forms {
+		if at, length := joined.index(form); at >= 0 {
+			return form, at, length
 		}
 	}
 	lower := encodings.Form{Name: "lowercase", Text: strings.ToLower(r.Value)}
 	if s.Source == SeenOnNetwork && len(lower.Text) >= encodings.MinBytes {
 		if at := strings.Index(strings.ToLower(s.text), lower.Text); at >= 0 {
-			return lower, at
+			return lower, at, len(lower.Text)
 		}
 	}
-	return encodings.Form{}, -1
+	return encodings.Form{}, -1, 0
 }
 
 func (r outputRule) in(text string) (at, length int) {
