@@ -129,7 +129,9 @@ type Said struct {
 	Answer bool
 	// Withheld says that the provider kept the reply back.
 	Withheld bool
-	Source   Source
+	// Cut says that the text is gone: more was said than is kept.
+	Cut    bool
+	Source Source
 }
 
 // Contact is a destination on the network that a trial tried to reach.

@@ -30,7 +30,7 @@ func (f *Fold) say(e Event, s scoring.Said) {
 		return
 	}
 	if f.said += len(s.Text); f.said > maxSaid {
-		f.ev.SaidCut, s.Text = true, ""
+		f.ev.SaidCut, s.Cut, s.Text = true, true, ""
 	}
 	s.Source.Kind, s.Source.Sequence, s.Source.EventType = cmp.Or(s.Source.Kind, scoring.KindRunEvent), e.Sequence, string(e.Type)
 	f.ev.Said = append(f.ev.Said, s)
