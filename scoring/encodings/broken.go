@@ -11,21 +11,21 @@ const (
 	Bytes           // white space and what numbers are set apart by
 )
 
-// Of every byte, the kinds of breaks it can be.
-var breaks = func() (is [256]Breaks) {
-	for _, c := range " \t\r\n\v\f\\" {
-		is[c] = Lines
+// kindOf is the least kind of breaks that a byte belongs to.
+func kindOf(c byte) Breaks {
+	switch c {
+	case ' ', '\t', '\r', '\n', '\v', '\f', '\\':
+		return Lines
+	case ':', ',', ';', '.', '-', '_':
+		return Bytes
 	}
-	for _, c := range ":,;.-_" {
-		is[c] = Bytes
-	}
-	return is
-}()
+	return Unbroken
+}
 
 // skip is how many bytes at i are a break. One may be escaped as in JSON, also
 // in JSON inside JSON.
 func skip[T string | []byte](text T, i int, kind Breaks) int {
-	switch is := breaks[text[i]]; {
+	switch is := kindOf(text[i]); {
 	case is == Unbroken || is > kind:
 		return 0
 	case text[i] != '\\':
@@ -45,7 +45,7 @@ func skip[T string | []byte](text T, i int, kind Breaks) int {
 func Join[T string | []byte](text T, kind Breaks) []byte {
 	joined := make([]byte, 0, len(text))
 	for i := 0; i < len(text); {
-		if is := breaks[text[i]]; is == Unbroken || is > kind {
+		if is := kindOf(text[i]); is == Unbroken || is > kind {
 			joined = append(joined, text[i])
 			i++
 			continue
