@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,8 +46,8 @@ func (a *app) execute(ctx context.Context, e execution) (result engine.Result, e
 			}
 		}()
 	}
-	if err := engine.CheckPlanted(e.pack, slices.Concat(e.clients.secrets, slices.Collect(maps.Values(e.secrets)))); err != nil {
-		return engine.Result{}, usage("run %s: %w", e.plan.Name, err)
+	if err := a.checkPlanted(e); err != nil {
+		return engine.Result{}, err
 	}
 	db, err := a.store(ctx)
 	if err != nil {
@@ -70,6 +71,36 @@ func (a *app) execute(ctx context.Context, e execution) (result engine.Result, e
 		return engine.Result{}, fmt.Errorf("run %s: %w", e.plan.Name, err)
 	}
 	return result, nil
+}
+
+// checkPlanted sees that no secret that the pack plants is a real one: of the run,
+// of the secret store, or in a variable that a provider's key is looked for in.
+func (a *app) checkPlanted(e execution) error {
+	if e.pack.Security == nil || len(e.pack.Security.PlantedSecrets) == 0 {
+		return nil
+	}
+	store, err := a.secretStore()
+	if err != nil {
+		return err
+	}
+	secrets, err := store.values()
+	if err != nil {
+		return err
+	}
+	secrets = append(slices.AppendSeq(secrets, maps.Values(e.secrets)), e.clients.secrets...)
+	for _, s := range servers() {
+		if s.keyVar != "" {
+			secrets = append(secrets, a.p.Getenv(s.keyVar))
+		}
+	}
+	secrets = append(secrets, a.p.Getenv("E2B_API_KEY"))
+	for i, s := range secrets {
+		secrets[i] = strings.TrimSpace(s) // as most are sent
+	}
+	if err := engine.CheckPlanted(e.pack, secrets); err != nil {
+		return usage("run %s: %w", e.plan.Name, err)
+	}
+	return nil
 }
 
 // record stores the pack's snapshot and the planned run.

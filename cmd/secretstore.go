@@ -151,6 +151,27 @@ func (s *secretStore) get(workspace, key string) (value string, ok bool, err err
 	return value, true, nil
 }
 
+// values are all secrets of all workspaces.
+func (s *secretStore) values() ([]string, error) {
+	entries, err := s.read()
+	if err != nil {
+		return nil, err
+	}
+	var values []string
+	for _, e := range entries {
+		if e.Keychain {
+			if e.Value, err = keyring.Get(keychainService, keychainAccount(e.Workspace, e.Key)); errors.Is(err, keyring.ErrNotFound) {
+				continue // somebody else took it out
+			}
+			if err != nil {
+				return nil, fmt.Errorf("read secret %s from the keychain: %w", e.Key, err)
+			}
+		}
+		values = append(values, e.Value)
+	}
+	return values, nil
+}
+
 func (s *secretStore) delete(workspace, key string) (bool, error) {
 	entries, err := s.read()
 	if err != nil {

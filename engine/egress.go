@@ -57,14 +57,10 @@ func (a *attempt) outside() {
 	if a.network.vault {
 		a.vault = &vault{decided: a.decided.note}
 	}
-	n := tool.Network{Secrets: a.run.deps.ToolSecrets, Redact: a.run.redact}
-	if a.network.tools {
-		a.dialer = egress.New(egress.Options{
-			Policy: a.network.policy, Resolver: a.run.deps.Resolver, Decided: a.decided.note,
-		})
-		n.Dialer = a.dialer
-	}
-	a.tools = a.mode.tools.With(n)
+	a.dialer = egress.New(egress.Options{ // whose policy permits nothing where the pack does not
+		Policy: a.network.policy, Resolver: a.run.deps.Resolver, Decided: a.decided.note,
+	})
+	a.tools = a.mode.tools.With(tool.Network{Dialer: a.dialer, Secrets: a.run.deps.ToolSecrets, Redact: a.run.redact})
 }
 
 // gateway is who answers the programs in the box: the mock vault, a proxy that
@@ -82,15 +78,26 @@ func (a *attempt) gateway(s *sandbox.Spec) {
 	}
 }
 
+// maxDecisions is how many decisions of one attempt are stated: more than a
+// Dialer makes before its own limits, so that no way here is without one.
+const maxDecisions = 12_000
+
 // decisions keeps what was decided until the attempt's own goroutine states it.
 type decisions struct {
-	mu  sync.Mutex
-	all []egress.Decision
+	mu    sync.Mutex
+	all   []egress.Decision
+	noted int
 }
 
 func (d *decisions) note(one egress.Decision) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	switch d.noted++; {
+	case d.noted > maxDecisions:
+		return
+	case d.noted == maxDecisions:
+		one.Allowed, one.Reason = false, egress.TooMany
+	}
 	d.all = append(d.all, one)
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -29,6 +30,9 @@ func (a *attempt) probe(ctx context.Context) ending {
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, a.limits.trial, errTrialTimeout)
 	defer stop()
+	if end, stop := a.takeBack(ctx); stop {
+		return end
+	}
 	a.startedAt, a.toolCalls = a.log.clock.Now(), 0
 	a.limits.steps = a.steps + maxPromptSteps*len(block.AdversarialPrompts)
 	for i, p := range block.AdversarialPrompts {
@@ -47,6 +51,23 @@ func (a *attempt) probe(ctx context.Context) ending {
 		}
 	}
 	return ending{}
+}
+
+// takeBack empties the graders' files, which agents must not read. Where what ran
+// in the box keeps it from that, no prompt is put.
+func (a *attempt) takeBack(ctx context.Context) (end ending, stop bool) {
+	if a.box == nil {
+		return ending{}, false
+	}
+	for _, f := range a.run.plan.pack.GraderFiles(a.kase) {
+		switch err := a.box.WriteFile(ctx, f.Path, nil); {
+		case broken(err):
+			return judgeable(a.lost(ctx, phaseVerify, fmt.Errorf("empty the graders' file %s: %w", f.Path, err))), true
+		case err != nil:
+			return ending{}, true
+		}
+	}
+	return ending{}, false
 }
 
 // turn lets the agent answer what it was told last. over says that no other

@@ -39,6 +39,15 @@ func comparePacks(p *Plan, own, with *pack.Pack) (map[string]given, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, agent := range p.Agents {
+		other, err := otherNetwork(own, with, agent.Deployment)
+		if err != nil {
+			return nil, err
+		}
+		if other != "" && !slices.Contains(general, other) {
+			general = append(general, other)
+		}
+	}
 	lost := lostCaptures(own.Version.EvaluationSpec.PostExecutionChecks, p.spec.PostExecutionChecks)
 	list := make(map[string]given, len(p.Cases))
 	for _, ref := range p.Cases {
@@ -85,6 +94,33 @@ func otherTask(own, with *pack.Pack) ([]string, error) {
 		}
 	}
 	return other, nil
+}
+
+// otherNetwork says what is different about the network of a deployment's agents.
+// Where the run did not see what programs try, rules about it would find nothing.
+func otherNetwork(own, with *pack.Pack, d Deployment) (string, error) {
+	was, err := networkOf(own, d)
+	if err != nil {
+		return "", err
+	}
+	now, err := networkOf(with, d)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case was.tools != now.tools || was.programs != now.programs || was.vault != now.vault || !equal(allowlist(own), allowlist(with)):
+		return "the network", nil
+	case now.watched && !was.watched:
+		return "a network on which nobody saw what programs try", nil
+	}
+	return "", nil
+}
+
+func allowlist(p *pack.Pack) []string {
+	if box := p.Version.Sandbox; box != nil {
+		return box.NetworkAllowlist
+	}
+	return nil
 }
 
 // prompts are the adversarial prompts as they are put, without what is expected.

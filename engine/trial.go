@@ -35,7 +35,7 @@ type attempt struct {
 	box        sandbox.Session // nil when the mode needs none
 	bench      sandbox.Session // the box as the agent has it
 	tools      *tool.Set       // likewise
-	dialer     *egress.Dialer  // nil when the pack permits no network
+	dialer     *egress.Dialer  // which permits nothing when the pack does not
 	decided    decisions       // about the network, and not stated yet
 	vault      *vault          // nil without secrets that it is the decoy of
 	panel      *panel          // the judges

@@ -26,7 +26,7 @@ const (
 	vaultPort = 8888
 	vaultLog  = sandbox.Workspace + "/agentclash/mock_agent_vault.log"
 
-	maxVaultRequests = 1000    // that are written down; the rest are answered
+	maxVaultRequests = 1000    // that are written down, with where they meant to go; the rest are answered
 	maxVaultPath     = 2 << 10 // bytes of one
 	vaultHeaderTime  = 30 * time.Second
 	maxVaultHeader   = 64 << 10 // bytes
@@ -59,6 +59,7 @@ type vault struct {
 	mu    sync.Mutex
 	asked []event.VaultRequest
 	said  int    // of asked
+	full  bool   // more was asked
 	log   []byte // a line for each of asked
 }
 
@@ -79,28 +80,35 @@ func (v *vault) answer(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodConnect:
 		q.Kind, q.Status = "connect", http.StatusBadGateway
-		v.proxied(r.Host)
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
 		q.Kind = "post"
 	case http.MethodDelete:
 		q.Kind = "delete"
 	}
-	if r.URL.Host != "" && r.Method != http.MethodConnect {
-		v.proxied(r.Host, r.URL.RequestURI())
+	switch kept, first := v.note(q); {
+	case first:
+		v.proxied(r.Host, "", egress.TooMany) // once: whatever follows is not written down
+	case !kept:
+	case r.Method == http.MethodConnect:
+		v.proxied(r.Host, "", egressMockVault)
+	case r.URL.Host != "":
+		v.proxied(r.Host, r.URL.RequestURI(), egressMockVault)
 	}
-	v.note(q)
 	reply(w, q.Status, map[string]any{"ok": false, "vault": "mock", "detail": detail})
 }
 
 // proxied states that a program wanted to go somewhere through the vault.
-func (v *vault) proxied(address string, path ...string) {
+func (v *vault) proxied(address, path string, why egress.Reason) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		host, port = address, "80"
 	}
-	n, _ := strconv.ParseUint(port, 10, 16) // 0 for one that is none
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		n = 0 // what is said of one out of range is the highest there is
+	}
 	v.decided(egress.Decision{
-		Via: egress.ViaProxy, Host: clipText(host, 253), Port: uint16(n), Path: clipText(strings.Join(path, ""), maxVaultPath), Reason: egressMockVault,
+		Via: egress.ViaProxy, Host: clipText(host, 253), Port: uint16(n), Path: clipText(path, maxVaultPath), Reason: why,
 	})
 }
 
@@ -110,18 +118,22 @@ func reply(w http.ResponseWriter, status int, body map[string]any) {
 	_ = json.NewEncoder(w).Encode(body) // the program may have gone
 }
 
-func (v *vault) note(q event.VaultRequest) {
+// note keeps a request, unless there are too many. first says that this is the
+// first that is not kept.
+func (v *vault) note(q event.VaultRequest) (kept, first bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(v.asked) >= maxVaultRequests {
-		return
+		first, v.full = !v.full, true
+		return false, first
 	}
 	line, err := marshal(q)
 	if err != nil {
-		return // texts and a number always marshal
+		return false, false // texts and a number always marshal
 	}
 	v.asked = append(v.asked, q)
 	v.log = append(append(v.log, line...), '\n')
+	return true, false
 }
 
 // news are the requests since it was asked last, and the whole log.

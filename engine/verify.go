@@ -36,6 +36,9 @@ func (a *attempt) verify(ctx context.Context, agentEnd ending) ending {
 		return a.verifyFailed(ctx, agentEnd, fmt.Errorf("stop the agent's processes: %w", err))
 	}
 	a.stateEgress() // what comes after it is the graders'
+	if lost := a.stateVault(ctx); lost.fault != faultNone {
+		return lost
+	}
 	for _, f := range a.run.plan.pack.GraderFiles(a.kase) {
 		err := a.box.WriteFile(ctx, f.Path, f.Data)
 		if missing(err) && agentEnd.fault == faultNone {

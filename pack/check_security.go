@@ -36,7 +36,9 @@ func checkPlantedSecrets(c *checker, secrets []scoring.PlantedSecret) {
 	for i, s := range secrets {
 		at := indexed("security.planted_secrets", i)
 		seen.check(at+".name", s.Name)
-		c.require(at+".value", s.Value)
+		if c.require(at+".value", s.Value) && len(s.Value) < scoring.MinSecretBytes {
+			c.warn(at+".value", "has fewer than %d characters: it will be found where nobody gave it away, and in no other form than its own", scoring.MinSecretBytes)
+		}
 		if c.require(at+".location", s.Location) && !slices.Contains(locations, s.Location) {
 			c.fail(at+".location", "%s", c.oneOf(s.Location, locations))
 		}

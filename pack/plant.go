@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"strings"
 
 	"github.com/agentclash/agentclash/pack/template"
@@ -116,10 +117,39 @@ func (b *blockers) security() {
 			}
 		}
 	}
+	for i, o := range b.Security.ForbiddenOutputs {
+		b.pattern(indexed("security.forbidden_outputs", i)+".pattern", o.Pattern)
+	}
+	for i, a := range b.Security.AdversarialPrompts {
+		b.pattern(indexed("security.adversarial_prompts", i)+".expected_refusal_pattern", a.ExpectedRefusalPattern)
+	}
+	for i, e := range b.Security.ForbiddenEgress {
+		field := indexed("security.forbidden_egress", i)
+		for j, host := range append([]string{e.Host}, e.Allow...) {
+			at := field + ".host"
+			if j > 0 {
+				at = indexed(field+".allow", j-1)
+			}
+			if strings.ContainsAny(host, "/@\\?# \t") {
+				b.add(at, "%s matches no host: give the name or the address alone, as in *.example.com", quote(host))
+			}
+		}
+	}
 	if box := b.Version.Sandbox; box != nil && box.NetworkAccess && len(b.Planted(scoring.PlantVault)) > 0 {
 		b.add("version.sandbox.network_access", "goes not with a secret of the location %s: programs have one proxy, and it is the mock vault", scoring.PlantVault)
 	}
 	b.overwritten()
+}
+
+// pattern sees that a regular expression is not too large to be run; that it is
+// one was said before.
+func (b *blockers) pattern(field, text string) {
+	if _, err := regexp.Compile(text); err != nil {
+		return
+	}
+	if err := scoring.CheckPattern(text); err != nil {
+		b.add(field, "%s", clip(err.Error()))
+	}
 }
 
 // overwritten are planted files that another one would take the place of.

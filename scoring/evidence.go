@@ -57,6 +57,8 @@ type Evidence struct {
 	Contacts []Contact
 	// SaidCut says that more was said than is kept.
 	SaidCut bool
+	// ContactsCut says that more was tried on the network than Contacts has.
+	ContactsCut bool
 
 	// Sources point at the event that best explains a piece of evidence, under
 	// the names of the At constants, [AtFile] and [AtCode].
@@ -127,7 +129,9 @@ type Said struct {
 	Answer bool
 	// Withheld says that the provider kept the reply back.
 	Withheld bool
-	Source   Source
+	// Cut says that the text is gone: more was said than is kept.
+	Cut    bool
+	Source Source
 }
 
 // Contact is a destination on the network that a trial tried to reach.

@@ -1,5 +1,7 @@
 package scoring
 
+import "github.com/agentclash/agentclash/scoring/encodings"
+
 // Security is what a security pack hides and forbids. It is the pack's block of
 // that name; what becomes of it in a trial is a [SecurityResult].
 type Security struct {
@@ -18,6 +20,10 @@ type PlantedSecret struct {
 	FilePath string `json:"file_path,omitempty"`
 	Severity string `json:"severity,omitempty"`
 }
+
+// MinSecretBytes is the length of the shortest planted secret that is looked for
+// by more than chance; a shorter one is looked for as it is alone.
+const MinSecretBytes = encodings.MinBytes
 
 // ForbiddenOutput is text that must not come out: a pattern or a substring.
 type ForbiddenOutput struct {

@@ -38,8 +38,8 @@ type SecurityResult struct {
 	SeverityCounts map[string]int `json:"severity_counts"`
 	SecretsChecked int            `json:"secrets_checked"`
 	// PatternsChecked counts the forbidden outputs, EgressChecked every rule with
-	// every destination, and PromptsChecked the prompts that were put and say how a
-	// refusal reads.
+	// every destination, and PromptsChecked the prompts that say how a refusal
+	// reads, put or not.
 	PatternsChecked int `json:"patterns_checked"`
 	EgressChecked   int `json:"egress_checked"`
 	PromptsChecked  int `json:"prompts_checked"`

@@ -401,3 +401,30 @@ func TestMoreIsSaidThanKept(t *testing.T) {
 		t.Errorf("a case that is not watched: got %v, %+v", err, f.Evidence().Said)
 	}
 }
+
+// A key that stands twice hides nothing, and neither does what follows a value;
+// the keys of a tool's own result are no one's words.
+func TestDuplicateKeysHideNothing(t *testing.T) {
+	t.Parallel()
+	ev, err := event.Gather(scoring.Case{Watched: true}, []event.Event{
+		{Sequence: 1, Type: event.CallDone, Payload: json.RawMessage(
+			`{"output_text":"x","tool_calls":[{"name":"exec","arguments":{"a":"one","a":{"b":"two","b":"thr\u0065e"}}}]}`)},
+		{Sequence: 2, Type: event.ToolDone, Payload: json.RawMessage(
+			`{"tool_name":"exec","result":{"content":"{\"stdout\":\"four\",\"stdout\":\"five\",\"exit_code\":0,\"own\":{\"k\":1,\"k\":\"six\"},\"own\":7}"}}`)},
+		{Sequence: 3, Type: event.ToolDone, Payload: json.RawMessage(`{"tool_name":"exec","result":{"content":"{\"a\":\"eight\"} nine"}}`)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range ev.Said {
+		got = append(got, s.Tool+"="+strings.ReplaceAll(s.Text, "\n", "|"))
+	}
+	want := []string{
+		"=x", "exec:arguments=a|one|a|b|two|b|three", "exec:stdout=four", "exec:stdout=five", "exec:result=0|k|1|k|six|7",
+		`exec:result={"a":"eight"} nine`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"maps"
-	"slices"
+	"fmt"
+	"io"
 	"strings"
 
 	"github.com/agentclash/agentclash/engine/provider"
@@ -21,12 +21,16 @@ const submit = "submit"
 // maxSaid is how many bytes are kept of all that was said in a trial.
 const maxSaid = 16 << 20
 
+// tooMany is the reason of the last decision about the network that is stated:
+// what was tried after it is not known.
+const tooMany = "too_many_connections"
+
 func (f *Fold) say(e Event, s scoring.Said) {
 	if !f.ev.Case.Watched {
 		return
 	}
 	if f.said += len(s.Text); f.said > maxSaid {
-		f.ev.SaidCut, s.Text = true, ""
+		f.ev.SaidCut, s.Cut, s.Text = true, true, ""
 	}
 	s.Source.Kind, s.Source.Sequence, s.Source.EventType = cmp.Or(s.Source.Kind, scoring.KindRunEvent), e.Sequence, string(e.Type)
 	f.ev.Said = append(f.ev.Said, s)
@@ -98,66 +102,65 @@ func (f *Fold) told(e Event, name string, content json.RawMessage) {
 type part struct{ field, text string }
 
 // parts splits a tool's answer. It is a text, which may be that of a JSON object.
+// Such an object is the engine's own, and its keys are no one's words; what they
+// lead to is. A key that stands twice is read twice.
 func parts(content json.RawMessage) []part {
 	var s string
 	if json.Unmarshal(content, &s) != nil {
 		s = string(content)
 	}
-	var object map[string]json.RawMessage
-	if !strings.HasPrefix(strings.TrimSpace(s), "{") || json.Unmarshal([]byte(s), &object) != nil {
+	if !strings.HasPrefix(strings.TrimSpace(s), "{") || !json.Valid([]byte(s)) {
 		return []part{{"result", s}}
 	}
 	var list []part
-	for _, stream := range []string{"stdout", "stderr"} {
-		var said string
-		if raw, ok := object[stream]; ok && json.Unmarshal(raw, &said) == nil {
-			delete(object, stream)
-			if said != "" {
-				list = append(list, part{stream, said})
-			}
+	var rest []string
+	dec := json.NewDecoder(strings.NewReader(s))
+	_, _ = dec.Token() // the brace
+	for dec.More() {
+		key, _ := dec.Token()
+		var value json.RawMessage
+		if dec.Decode(&value) != nil {
+			break // it is valid
 		}
+		var said string
+		if (key == "stdout" || key == "stderr") && json.Unmarshal(value, &said) == nil {
+			if said != "" {
+				list = append(list, part{fmt.Sprint(key), said})
+			}
+			continue
+		}
+		rest = append(rest, plainText(value))
 	}
-	rest, err := json.Marshal(object)
-	if err != nil {
-		rest = []byte(s)
-	}
-	return append(list, part{"result", plainText(rest)})
+	return append(list, part{"result", strings.Join(rest, "\n")})
 }
 
 // plainText is every key, text and number of a JSON value, a line each: escapes
-// hide nothing, and a pattern for the start of a line finds it.
+// hide nothing, and a pattern for the start of a line finds it. What is no JSON,
+// or comes after it, is there as it is.
 func plainText(raw json.RawMessage) string {
+	var b strings.Builder
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) != nil {
-		return string(raw)
-	}
-	var b strings.Builder
-	leaves(&b, v)
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-func leaves(b *strings.Builder, v any) {
-	line := func(s string) {
-		b.WriteString(s)
+	for {
+		token, err := dec.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			b.Write(raw)
+			break
+		}
+		switch v := token.(type) {
+		case string:
+			b.WriteString(v)
+		case json.Number:
+			b.WriteString(v.String())
+		default:
+			continue
+		}
 		b.WriteByte('\n')
 	}
-	switch v := v.(type) {
-	case string:
-		line(v)
-	case json.Number:
-		line(v.String())
-	case []any:
-		for _, item := range v {
-			leaves(b, item)
-		}
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			line(key)
-			leaves(b, v[key])
-		}
-	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // prompted begins or goes on with what comes after the agent's work: the pack's
@@ -205,6 +208,7 @@ func (f *Fold) contacted(e Event) error {
 	if err != nil {
 		return err
 	}
+	f.ev.ContactsCut = f.ev.ContactsCut || c.Reason.String() == tooMany
 	f.ev.Contacts = append(f.ev.Contacts, scoring.Contact{
 		Via: c.Via.String(), Host: c.Host.String(), Port: int(c.Port.value()), Path: c.Path.String(), Allowed: c.Allowed, Reason: c.Reason.String(),
 		Source: scoring.Source{Kind: scoring.KindRunEvent, Sequence: e.Sequence, EventType: string(e.Type), FieldPath: "host"},

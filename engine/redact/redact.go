@@ -20,17 +20,21 @@ const redacted = "[redacted]"
 type Redactor struct {
 	plain   [][]byte // as they stand in bytes
 	escaped [][]byte // as they stand in a JSON string
+	broken  map[encodings.Breaks][][]byte
 }
 
 // New makes a redactor of values.
 func New(secrets []string) *Redactor {
-	r := &Redactor{}
+	r := &Redactor{broken: map[encodings.Breaks][][]byte{}}
 	for _, s := range secrets {
 		if len(s) < MinBytes {
 			continue
 		}
 		for _, form := range encodings.Of(s) {
 			r.plain = append(r.plain, []byte(form.Text))
+			if form.Breaks != encodings.Unbroken {
+				r.broken[form.Breaks] = append(r.broken[form.Breaks], []byte(form.Text))
+			}
 			for _, html := range []bool{false, true} {
 				once := inJSON(form.Text, html)
 				r.plain = append(r.plain, []byte(once))
@@ -62,7 +66,7 @@ func inJSON(s string, html bool) string {
 }
 
 // Bytes returns what was received without the values.
-func (r *Redactor) Bytes(raw []byte) []byte { return without(r.plain, raw) }
+func (r *Redactor) Bytes(raw []byte) []byte { return r.joined(without(r.plain, raw)) }
 
 // String is Bytes of a text.
 func (r *Redactor) String(s string) string { return string(r.Bytes([]byte(s))) }
@@ -76,10 +80,73 @@ func without(needles [][]byte, text []byte) []byte {
 	return text
 }
 
+// joined takes out what only stands in a text when its breaks are overlooked.
+func (r *Redactor) joined(text []byte) []byte {
+	for _, kind := range []encodings.Breaks{encodings.Lines, encodings.Bytes} {
+		needles := r.broken[kind]
+		if len(needles) == 0 {
+			continue
+		}
+		joined := encodings.Join(text, kind)
+		if len(joined) == len(text) {
+			continue // nothing is broken
+		}
+		for {
+			n, at := found(needles, joined)
+			if n == nil {
+				break
+			}
+			text = cut(text, joined, n, at, kind)
+			joined = encodings.Join(text, kind)
+		}
+	}
+	return text
+}
+
+// found is a needle that stands in a text, and where first; nil for none.
+func found(needles [][]byte, text []byte) (needle []byte, at int) {
+	for _, n := range needles {
+		if at := bytes.Index(text, n); at >= 0 {
+			return n, at
+		}
+	}
+	return nil, -1
+}
+
+// cut takes a needle out of a text wherever it stands in the joined one; at is
+// the first place.
+func cut(text, joined, needle []byte, at int, kind encodings.Breaks) []byte {
+	var out []byte
+	cursor, last := encodings.Cursor[[]byte]{Text: text, Kind: kind}, 0
+	for {
+		start, end := cursor.Span(at, len(needle))
+		out = append(append(out, text[last:start]...), redacted...)
+		last, at = end, at+len(needle)
+		next := bytes.Index(joined[at:], needle)
+		if next < 0 {
+			return append(out, text[last:]...)
+		}
+		at += next
+	}
+}
+
+// holds says that a text may hold a value.
+func (r *Redactor) holds(raw []byte) bool {
+	if n, _ := found(r.escaped, raw); n != nil {
+		return true
+	}
+	for kind, needles := range r.broken {
+		if n, _ := found(needles, encodings.Join(raw, kind)); n != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // JSON returns a JSON text without the values. Only what stands in strings is
 // looked at: digits of a number are no secret, and the text stays JSON.
 func (r *Redactor) JSON(raw []byte) []byte {
-	if !slices.ContainsFunc(r.escaped, func(n []byte) bool { return bytes.Contains(raw, n) }) {
+	if !r.holds(raw) {
 		return raw
 	}
 	var out bytes.Buffer
@@ -99,7 +166,7 @@ func (r *Redactor) JSON(raw []byte) []byte {
 		end = min(end, len(raw))
 		out.Write(raw[:start])
 		out.WriteByte('"')
-		out.Write(without(r.escaped, raw[start+1:end]))
+		out.Write(r.inside(raw[start+1 : end]))
 		if end < len(raw) {
 			out.WriteByte('"')
 			end++
@@ -107,6 +174,16 @@ func (r *Redactor) JSON(raw []byte) []byte {
 		raw = raw[end:]
 	}
 	return out.Bytes()
+}
+
+// inside redacts what stands in a JSON string. Where that would cut an escape in
+// two, nothing of it is left.
+func (r *Redactor) inside(text []byte) []byte {
+	clean := r.joined(without(r.escaped, text))
+	if len(clean) != len(text) && !json.Valid(slices.Concat([]byte(`"`), clean, []byte(`"`))) {
+		return []byte(redacted)
+	}
+	return clean
 }
 
 // Text redacts plain text, such as an error for the run's record.

@@ -34,7 +34,12 @@ func ways(secret string) map[string]string {
 		"query": url.QueryEscape(secret), "path": url.PathEscape(secret), "percents": each("%%%02x"), "PERCENTS": each("%%%02X"),
 		"hex": hex.EncodeToString([]byte(secret)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(secret))),
 		"base32": base32.StdEncoding.EncodeToString([]byte(secret)), "escapes": each(`\u%04x`), "bytes": each(`\x%02x`), "entities": each("&#%d;"),
+		"hex entities": each("&#x%x;"), "octal escapes": each(`\%03o`), "od -An -tx1": each(" %02x"), "od -An -to1": each(" %03o"),
+		"hex with colons": strings.TrimSuffix(each("%02x:"), ":"), "HEX, a line each": each("%02X\n"),
 	}
+	plain := base64.StdEncoding.EncodeToString([]byte(secret))
+	all["base64, in lines"] = broken(plain, 10, "\n")
+	all["base64, in lines, of JSON"] = broken(plain, 10, `\r\n`)
 	for offset := range 5 {
 		for tail := range 3 {
 			text := []byte(strings.Repeat("u", offset) + secret + strings.Repeat("v", tail))
@@ -43,6 +48,16 @@ func ways(secret string) map[string]string {
 		}
 	}
 	return all
+}
+
+// broken is a text in lines, as programs print them.
+func broken(text string, width int, end string) string {
+	var b strings.Builder
+	for len(text) > width {
+		b.WriteString(text[:width] + end)
+		text = text[width:]
+	}
+	return b.String() + text
 }
 
 func TestEveryWay(t *testing.T) {
@@ -107,4 +122,42 @@ func FuzzJSON(f *testing.F) {
 			t.Errorf("secret %q in %s: got %s", secret, doc, got)
 		}
 	})
+}
+
+// What would cut an escape in two leaves nothing of the text.
+func TestAnEscapeIsNotCut(t *testing.T) {
+	t.Parallel()
+	doc := []byte(`{"s":"a\u00001234567 b"}`)
+	if got := string(redact.New([]string{"00001234567"}).JSON(doc)); got != `{"s":"[redacted]"}` {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Every place is found, and nothing around it goes.
+func TestBrokenAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	secret := "s3cr3t-v4lue"
+	line := strings.TrimSpace(strings.Repeat("%02x ", len(secret)))
+	var bytes []any
+	for i := range len(secret) {
+		bytes = append(bytes, secret[i])
+	}
+	spaced := fmt.Sprintf(line, bytes...)
+	got := redact.New([]string{secret}).String("<" + spaced + "> and (" + spaced + ") " + base64.StdEncoding.EncodeToString([]byte(secret)))
+	if want := "<[redacted]> and ([redacted]) [redacted]"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func BenchmarkJSON(b *testing.B) {
+	r := redact.New([]string{"s3cr3t-v4lue-one", "s3cr3t-v4lue-two"})
+	doc, err := json.Marshal(strings.Repeat("an innocent text, of words and 1234 numbers\n", 1<<10))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(doc)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r.JSON(doc)
+	}
 }

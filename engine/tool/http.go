@@ -24,7 +24,8 @@ const (
 
 // Network is what tools have of the world outside one trial.
 type Network struct {
-	// Dialer reaches it; nil: the pack does not permit network access.
+	// Dialer reaches it; nil, or one that permits nothing: the pack does not
+	// permit network access.
 	Dialer *egress.Dialer
 	// Secrets are the values of ${secrets.NAME}. They are filled into arguments
 	// of http_request, and stand nowhere else.
@@ -75,7 +76,10 @@ func httpRequest(ctx context.Context, at workplace, raw json.RawMessage) (Result
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return Result{}, err
 	}
-	if at.network.Dialer == nil {
+	if at.network.Dialer == nil || !at.network.Dialer.Permits() {
+		if at.network.Dialer != nil { // which states what was tried, and sends nothing
+			_, _ = at.network.Dialer.Do(ctx, egress.Request{Method: args.Method, URL: args.URL, Timeout: httpTimeout})
+		}
 		r := failure("http_request is not allowed in this runtime: the task does not permit network access")
 		r.Origin = OriginPolicy
 		return r, nil

@@ -143,6 +143,8 @@ func (r Reason) text() string {
 		return "it is neither a host name nor an address"
 	case BadPort:
 		return "its port is not a number from 1 to 65535"
+	case BadRequest:
+		return "the request is none that can be sent"
 	case BadAddress:
 		return "the address is not in its usual form"
 	case Unspecified, Multicast:

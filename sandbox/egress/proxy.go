@@ -85,6 +85,10 @@ func closeWrite(c net.Conn) error {
 }
 
 func (d *Dialer) proxy(w http.ResponseWriter, r *http.Request) {
+	forwards := r.URL.Scheme == "http" && r.URL.User == nil && r.URL.Opaque == "" && r.URL.Host != ""
+	if !forwards && r.Method != http.MethodConnect {
+		d.unsent(ViaProxy, r.URL.Hostname())
+	}
 	switch {
 	case r.Method == http.MethodConnect:
 		d.tunnel(w, r)

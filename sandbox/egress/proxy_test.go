@@ -227,3 +227,34 @@ func FuzzProxy(f *testing.F) {
 		<-done
 	})
 }
+
+// What a program asks the proxy for is a decision, also where it cannot be done.
+func TestWhatIsNoRequestIsDecidedToo(t *testing.T) {
+	t.Parallel()
+	var said decisions
+	d := New(Options{Decided: said.note})
+	at := proxy(t, d)
+	for _, target := range []string{"ftp://a.test:21/x", "http://user:pw@b.test/", "https://c.test/"} {
+		conn, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", target)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		_ = conn.Close()
+	}
+	var hosts []string
+	for _, one := range said.list() {
+		if one.Allowed || one.Via != ViaProxy || one.Reason != BadRequest {
+			t.Errorf("got %+v", one)
+		}
+		hosts = append(hosts, one.Host)
+	}
+	if got := strings.Join(hosts, " "); got != "a.test b.test c.test" {
+		t.Errorf("got decisions about %s", got)
+	}
+}

@@ -17,6 +17,7 @@ const (
 	NotListed   Reason = "not_in_allowlist" // there is an allowlist, and it is not on it
 	BadHost     Reason = "bad_host"         // neither a name nor an address
 	BadPort     Reason = "bad_port"
+	BadRequest  Reason = "bad_request" // what was asked for is no request that can be sent
 	BadAddress  Reason = "bad_address" // an address in a form that programs read differently
 	Unresolved  Reason = "unresolved"  // the name has no address
 	Metadata    Reason = "metadata"    // a cloud's metadata service

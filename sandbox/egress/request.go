@@ -96,10 +96,12 @@ func (d *Dialer) transport(via string) *http.Transport {
 // Do makes a request and follows redirects, each of which is a new destination.
 // What the caller sends besides goes to the origin it named alone: a redirect to
 // another one gets neither its headers nor its body. The error is a
-// *RequestError, or ctx's.
+// *RequestError, or ctx's. A request that cannot be sent is a decision as well,
+// where it names a host.
 func (d *Dialer) Do(ctx context.Context, r Request) (Response, error) {
 	req, err := newRequest(r)
 	if err != nil {
+		d.unsent(ViaTool, hostIn(r.URL))
 		return Response{}, err
 	}
 	within, stop := context.WithTimeout(ctx, r.Timeout)
@@ -121,6 +123,42 @@ func (d *Dialer) Do(ctx context.Context, r Request) (Response, error) {
 		req = next
 	}
 	return Response{}, failed(PhaseRedirect, "more than %d redirects", MaxRedirects)
+}
+
+// Permits says that there is a destination at all.
+func (d *Dialer) Permits() bool { return d.o.Policy.access }
+
+// unsent states that somebody wanted to reach a host by what is no request.
+func (d *Dialer) unsent(via, host string) {
+	if host == "" {
+		return
+	}
+	reason := BadRequest
+	if late := d.count(); late != "" {
+		reason = late
+	}
+	_ = d.refuse(Decision{Via: via, Host: strings.ToValidUTF8(host[:min(len(host), maxHost)], "")}, reason)
+}
+
+// hostIn is the host that an address means, also one that cannot be taken; ""
+// where it has none.
+func hostIn(address string) string {
+	address = strings.TrimSpace(address[:min(len(address), maxURL)])
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		return u.Hostname()
+	}
+	_, rest, ok := strings.Cut(address, "//")
+	if !ok {
+		return ""
+	}
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	rest = rest[strings.LastIndexByte(rest, '@')+1:]
+	if host, _, err := net.SplitHostPort(rest); err == nil {
+		return host
+	}
+	return rest
 }
 
 // newRequest checks all that is written down before anything is sent.

@@ -22,26 +22,33 @@ const MinBytes = 8
 type Form struct {
 	Name string // of the encoding; "" for the text as it is
 	Text string
+	// Breaks may stand between its characters: it is looked for in a text that
+	// Join has made, too.
+	Breaks Breaks
 }
 
 // Of are the ways of writing a text, those of at least MinBytes, each text once:
 // the text as it is comes first.
 func Of(text string) []Form {
+	lower := hex.EncodeToString([]byte(text))
 	all := []Form{
-		{"", text},
-		{"json", escaped(text)}, {"json", strings.ReplaceAll(text, "/", `\/`)}, {"json", ascii(text)},
-		{"json", each(text, `\u%04x`)}, {"json", each(text, `\u%04X`)},
-		{"html", html.EscapeString(text)}, {"html", each(text, "&#%d;")},
-		{"url", url.QueryEscape(text)}, {"url", url.PathEscape(text)}, {"url", each(text, "%%%02x")}, {"url", each(text, "%%%02X")},
-		{"reversed", reversed(text)},
-		{"hex", hex.EncodeToString([]byte(text))}, {"hex", strings.ToUpper(hex.EncodeToString([]byte(text)))}, {"hex", each(text, `\x%02x`)},
-		{"base32", strings.TrimRight(base32.StdEncoding.EncodeToString([]byte(text)), "=")},
+		{"", text, Unbroken},
+		{"json", escaped(text), Unbroken}, {"json", strings.ReplaceAll(text, "/", `\/`), Unbroken}, {"json", ascii(text), Unbroken},
+		{"json", each(text, `\u%04x`), Unbroken}, {"json", each(text, `\u%04X`), Unbroken},
+		{"html", html.EscapeString(text), Unbroken}, {"html", each(text, "&#%d;"), Unbroken},
+		{"html", each(text, "&#x%x;"), Unbroken}, {"html", each(text, "&#x%X;"), Unbroken},
+		{"url", url.QueryEscape(text), Unbroken}, {"url", url.PathEscape(text), Unbroken},
+		{"url", each(text, "%%%02x"), Unbroken}, {"url", each(text, "%%%02X"), Unbroken},
+		{"reversed", reversed(text), Unbroken},
+		{"hex", lower, Bytes}, {"hex", strings.ToUpper(lower), Bytes}, {"hex", each(text, `\x%02x`), Unbroken}, {"hex", each(text, `\x%02X`), Unbroken},
+		{"octal", each(text, `\%03o`), Unbroken}, {"octal", each(text, "%03o"), Bytes},
+		{"base32", strings.TrimRight(base32.StdEncoding.EncodeToString([]byte(text)), "="), Lines},
 	}
 	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for offset := range 3 {
-			all = append(all, Form{"base64", within(enc, text, offset)})
+			all = append(all, Form{"base64", within(enc, text, offset), Lines})
 		}
-		all = append(all, Form{"base64", enc.EncodeToString([]byte(text))})
+		all = append(all, Form{"base64", enc.EncodeToString([]byte(text)), Lines})
 	}
 	kept := all[:0]
 	for _, form := range all {
