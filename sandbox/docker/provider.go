@@ -44,6 +44,8 @@ type Provider struct {
 	warm   []*warmBox // started and not opened, the oldest first
 	closed bool
 	left   map[string]bool // containers whose removal failed
+
+	returning int64 // bytes of memory of warm boxes that end unopened
 }
 
 var _ sandbox.Provider = (*Provider)(nil)
@@ -194,7 +196,7 @@ func (p *Provider) openCold(ctx context.Context, spec sandbox.Spec) (*Session, e
 		s, err = p.startWithGuest(ctx, b, g) // the gate has made a pause
 	}
 	if err != nil {
-		give()
+		p.giveAfter(b.removals, give)
 		return nil, err
 	}
 	s.give = give
@@ -202,6 +204,15 @@ func (p *Provider) openCold(ctx context.Context, spec sandbox.Spec) (*Session, e
 		return nil, err
 	}
 	return s, nil
+}
+
+// giveAfter gives memory back when the containers that it was taken for are
+// gone: until then the engine has promised it to them.
+func (p *Provider) giveAfter(removals *sync.WaitGroup, give func()) {
+	p.background.Go(func() {
+		removals.Wait()
+		give()
+	})
 }
 
 // prepare finds out what a box is made of.

@@ -233,7 +233,7 @@ func (p *Provider) plan(spec sandbox.Spec) (plan, error) {
 	}
 	for k, v := range spec.Env {
 		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(v, "\x00") {
-			return plan{}, fmt.Errorf("environment variable %q: a name holds no '=' and neither part a NUL byte", k)
+			return plan{}, fmt.Errorf("%w: environment variable %q: a name holds no '=' and neither part a NUL byte", sandbox.ErrSpec, tame(k))
 		}
 		env[k] = v
 	}
