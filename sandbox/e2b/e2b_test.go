@@ -32,6 +32,9 @@ var agent = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(bin)
 })
 
+// packed is the small guest, compressed once per test process.
+var packed = e2b.Packing(func(string) ([]byte, error) { return agent() })
+
 // options are those of a provider that speaks to a server of the test's.
 func options(s *e2btest.Server) e2b.Options {
 	return e2b.Options{
@@ -46,6 +49,7 @@ func open(t testing.TB, o e2b.Options) *e2b.Provider {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.SharePacked(packed)
 	t.Cleanup(func() {
 		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 		defer stop()

@@ -106,7 +106,8 @@ func packing(guest func(arch string) ([]byte, error)) func() ([]byte, int64, err
 const note = "E2B sets neither memory nor processors for a sandbox: both are the template's"
 
 // Describe asks E2B whether it takes the key, and refuses what its machines
-// cannot be.
+// cannot be. Whether they can keep programs to directories only one of them
+// knows, so that one is made where it matters.
 func (p *Provider) Describe(ctx context.Context, spec sandbox.Spec) (sandbox.Description, error) {
 	leave, err := p.enter()
 	if err != nil {
@@ -119,7 +120,26 @@ func (p *Provider) Describe(ctx context.Context, spec sandbox.Spec) (sandbox.Des
 	if _, _, err := p.api.page(ctx, map[string][]string{"limit": {"1"}}); err != nil {
 		return sandbox.Description{}, fmt.Errorf("ask E2B: %w", boxError(ctx, err))
 	}
+	if spec.Roots.Narrow() {
+		if err := p.try(ctx, spec); err != nil {
+			return sandbox.Description{}, err
+		}
+	}
 	return sandbox.Description{Kind: "e2b", Engine: p.o.BaseURL, Image: p.o.Template, Note: note}, nil
+}
+
+// try sees that a box can be bound as a spec's are to be.
+func (p *Provider) try(ctx context.Context, spec sandbox.Spec) error {
+	s, err := p.open(ctx, sandbox.Spec{Limits: spec.Limits, Lifetime: time.Minute})
+	if err != nil {
+		return fmt.Errorf("try a sandbox: %w", err)
+	}
+	defer s.end(ctx)
+	_, err = s.Bind(ctx, spec.Roots)
+	if errors.Is(err, sandbox.ErrUnbound) {
+		return fmt.Errorf("%w: %w", sandbox.ErrSpec, err)
+	}
+	return err
 }
 
 // Open makes a machine, has the guest make the box in it, and checks that from

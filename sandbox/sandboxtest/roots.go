@@ -12,6 +12,7 @@ func rootsChecks() []check {
 	return []check{
 		{"R1 R2", "an agent is kept to its roots", process, keptToRoots},
 		{"R1", "no link leads out of the roots", tools, linksAndRoots},
+		{"R1 I7", "roots that cannot be kept are refused at once", process, rootsDescribed},
 		{"R3", "roots that are not narrow bind nothing", process, wideRoots},
 	}
 }
@@ -75,6 +76,28 @@ func linksAndRoots(t *testing.T, k *contract) {
 	}
 	wantRead(t, box, "hidden/f", "not to read")
 	wantRead(t, box, "given/f", "to read")
+	for _, name := range []string{"own/copy", "own/hard", "own/moved"} {
+		if f, err := box.ReadFile(during(t), name, 100); err == nil && len(f.Data) > 0 {
+			t.Errorf("a bound program made %s: %q", name, f.Data)
+		}
+	}
+}
+
+// rootsDescribed: what cannot be kept is refused before any box is opened for it.
+func rootsDescribed(t *testing.T, k *contract) {
+	b, ok := k.box(t).(sandbox.Binder)
+	if !ok {
+		t.Skip("not for this provider: its sessions are no Binder")
+	}
+	_, bound := b.Bind(during(t), someRoots)
+	_, err := k.provider.Describe(during(t), sandbox.Spec{Roots: someRoots})
+	if errors.Is(bound, sandbox.ErrUnbound) {
+		wantError(t, "describe what cannot be bound", err, sandbox.ErrSpec)
+		return
+	}
+	if err != nil {
+		t.Errorf("describe what can be bound: got %v, want no error", err)
+	}
 }
 
 func wideRoots(t *testing.T, k *contract) {
