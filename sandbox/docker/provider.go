@@ -105,8 +105,17 @@ func (p *Provider) Describe(ctx context.Context, spec sandbox.Spec) (sandbox.Des
 	return sandbox.Description{
 		Kind:   "docker",
 		Engine: fmt.Sprintf("%s %s (API %s, %s)", p.engine.Name, p.engine.Version, p.engine.API, p.engine.Arch),
-		Image:  img.ref, ImageID: img.id, Packages: img.packages, Note: img.note,
+		Image:  img.ref, ImageID: img.id, Packages: img.packages, Note: strings.Join(slices.DeleteFunc([]string{img.note, p.fewerCPUs(spec.Limits)}, func(s string) bool { return s == "" }), "; "),
 	}, nil
+}
+
+// fewerCPUs says that boxes have fewer processors than were asked for, "" when
+// they do not: it makes them slower and nothing else, so it is no refusal.
+func (p *Provider) fewerCPUs(l sandbox.Limits) string {
+	if have := int64(p.engine.CPUs); have > 0 && l.NanoCPUs > have*1e9 {
+		return fmt.Sprintf("sandboxes have the %d processors of the engine's machine, not the %g that were asked for", have, float64(l.NanoCPUs)/1e9)
+	}
+	return ""
 }
 
 // try sees that there can be boxes of a spec. What only the engine's machine

@@ -54,6 +54,9 @@ type Provider struct {
 	boxes  map[*Session]bool
 	closed bool
 	left   map[string]bool // machines whose removal failed
+	lost   map[string]bool // openings that may have made a machine nobody has seen
+
+	closing chan struct{} // closed with the first Close
 }
 
 var _ sandbox.Provider = (*Provider)(nil)
@@ -67,7 +70,7 @@ func New(o Options) (*Provider, error) {
 	}
 	return &Provider{
 		o: o, api: newAPI(o), packed: packing(o.Guest),
-		boxes: map[*Session]bool{}, left: map[string]bool{},
+		boxes: map[*Session]bool{}, left: map[string]bool{}, lost: map[string]bool{}, closing: make(chan struct{}),
 	}, nil
 }
 
@@ -206,19 +209,50 @@ func (p *Provider) make(ctx context.Context, b plan) (machine, error) {
 		return m, &sandbox.BoxError{Kind: sandbox.Image, Err: fmt.Errorf("E2B has no such template for this key: %w", err)}
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
 	default:
-		p.aside(ctx, func(ctx context.Context) error { return p.discardOpening(ctx, b.labels[labelOpening]) }, "")
+		p.discardOpening(ctx, b.labels[labelOpening])
 	}
 	return m, boxError(ctx, err)
 }
 
-func (p *Provider) discardOpening(ctx context.Context, opening string) error {
+// A machine whose making got no answer may be in no list yet: it is looked for
+// again after each of these.
+var lateMachine = []time.Duration{0, 2 * time.Second, 8 * time.Second}
+
+// discardOpening removes what came of an opening, in the background. Close ends
+// the waits; it looks a last time itself.
+func (p *Provider) discardOpening(ctx context.Context, opening string) {
+	p.mu.Lock()
+	p.lost[opening] = true
+	p.mu.Unlock()
+	p.background.Go(func() {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
+		defer stop()
+		for _, wait := range lateMachine {
+			select {
+			case <-time.After(wait):
+			case <-p.closing:
+				return
+			}
+			if n, err := p.removeOpening(ctx, opening); err == nil && n > 0 {
+				p.mu.Lock()
+				delete(p.lost, opening)
+				p.mu.Unlock()
+				return
+			}
+		}
+	})
+}
+
+// removeOpening removes the machines of an opening there are, and counts them.
+func (p *Provider) removeOpening(ctx context.Context, opening string) (n int, err error) {
 	all, err := p.api.list(ctx, map[string]string{labelOpening: opening})
 	for _, l := range all {
 		if l.Metadata[labelOpening] == opening {
+			n++
 			err = errors.Join(err, p.api.kill(ctx, l.SandboxID))
 		}
 	}
-	return err
+	return n, err
 }
 
 // plan is one box to be.
@@ -310,6 +344,9 @@ func (p *Provider) enter() (leave func(), err error) {
 // its error; they end with their lease.
 func (p *Provider) Close(ctx context.Context) error {
 	p.mu.Lock()
+	if !p.closed {
+		close(p.closing)
+	}
 	p.closed = true
 	open := slices.Collect(maps.Keys(p.boxes))
 	p.mu.Unlock()
@@ -329,8 +366,14 @@ func (p *Provider) Close(ctx context.Context) error {
 	p.mu.Lock()
 	left := slices.Collect(maps.Keys(p.left))
 	clear(p.left)
+	lost := slices.Collect(maps.Keys(p.lost))
+	clear(p.lost)
 	p.mu.Unlock()
 	var failed []error
+	for _, opening := range lost { // it may have come by now
+		_, err := p.removeOpening(ctx, opening)
+		failed = append(failed, err)
+	}
 	for _, id := range left { // what did not work then may work now
 		failed = append(failed, p.api.kill(ctx, id))
 	}
@@ -338,17 +381,13 @@ func (p *Provider) Close(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// discard removes a machine that is not wanted, in the background.
+// discard removes a machine that is not wanted, in the background, which
+// nobody waits for but Close. It outlives ctx.
 func (p *Provider) discard(ctx context.Context, id string) {
-	p.aside(ctx, func(ctx context.Context) error { return p.api.kill(ctx, id) }, id)
-}
-
-// aside runs a removal that nobody waits for but Close. It outlives ctx.
-func (p *Provider) aside(ctx context.Context, remove func(ctx context.Context) error, id string) {
 	p.background.Go(func() {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 		defer stop()
-		if remove(ctx) != nil && id != "" {
+		if p.api.kill(ctx, id) != nil {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.left[id] = true
