@@ -216,8 +216,9 @@ func TestWarmBoxesMakeRoomOnce(t *testing.T) {
 	o.Memory = 200 << 20
 	removed, hold := make(chan struct{}), make(chan struct{})
 	var once sync.Once
+	var ready atomic.Bool // before, removals are of what delivers the guest
 	o.Host = startRelay(t, func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		if is(r, "POST", "/wait") || r.Method == http.MethodDelete {
+		if ready.Load() && (is(r, "POST", "/wait") || r.Method == http.MethodDelete) {
 			once.Do(func() { close(removed) })
 			<-hold
 		}
@@ -229,6 +230,7 @@ func TestWarmBoxesMakeRoomOnce(t *testing.T) {
 	warm(t, p, o, t.Context(), warmSpec("warm-1"))
 	kept := warm(t, p, o, t.Context(), warmSpec("warm-2"))
 	warm(t, p, o, t.Context(), warmSpec("warm-3"))
+	ready.Store(true)
 	opened := openLater(t.Context(), p, warmSpec("1"))
 	<-removed
 	time.Sleep(2500 * time.Millisecond) // it asks at least twice
