@@ -46,6 +46,13 @@ func (a *app) execute(ctx context.Context, e execution) (result engine.Result, e
 			}
 		}()
 	}
+	if e.plan.Sandbox.Kind == sandboxE2B {
+		o, err := a.e2bOptions("")
+		if err != nil {
+			return engine.Result{}, err
+		}
+		e.clients.secrets = append(slices.Clone(e.clients.secrets), o.Key)
+	}
 	if err := a.checkPlanted(e); err != nil {
 		return engine.Result{}, err
 	}

@@ -21,9 +21,9 @@ func newSandboxGC(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "gc", Short: "Remove what sandboxes have left behind", Args: noArgs,
 		Long: `Remove the containers and scratch directories whose process is dead, the
-volumes with our program for containers that no container has, and the images
-made by agentclash that no container has: built-in ones of other versions, and
-those with packages after a week. What belongs to a living process is left
+volumes with our program for containers that no container has once they are an
+hour old, and the images made by agentclash that no container has: built-in ones
+of other versions, and those with packages a week after their last use. What belongs to a living process is left
 alone, and so is agentclash/sandbox:local. Where there is a key for E2B
 (E2B_API_KEY), its sandboxes of dead processes go too. Other commands remove dead
 sandboxes in passing; this one waits for the engine to be done.`,
@@ -47,7 +47,7 @@ func runSandboxGC(ctx context.Context, a *app, dry bool) error {
 		}
 		d.Volumes, d.Images = append(d.Volumes, found.Volumes...), append(d.Images, found.Images...)
 	}
-	machines, eerr := a.collectE2B(ctx, dry)
+	machines, asked, eerr := a.collectE2B(ctx, dry)
 	d.Machines, err = machines, errors.Join(err, eerr)
 	d.Removed = machines + len(d.Containers) + len(d.Directories)
 	if dry {
@@ -65,7 +65,11 @@ func runSandboxGC(ctx context.Context, a *app, dry bool) error {
 		a.say("✓ removed %d sandbox(es), %d volume(s), %d image(s)", d.Removed, len(d.Volumes), len(d.Images))
 	}
 	if !d.Engine {
-		a.say("note: no Docker engine answers, so only scratch directories were looked at")
+		looked := "scratch directories"
+		if asked {
+			looked += " and E2B"
+		}
+		a.say("note: no Docker engine answers, so only %s were looked at", looked)
 	}
 	return perr
 }

@@ -163,13 +163,14 @@ func (a *app) openE2B(ctx context.Context, template string) (sandbox.Provider, e
 const e2bSweepTime = 5 * time.Second
 
 // collectE2B removes the E2B sandboxes of dead processes where there is a key, or
-// counts them.
-func (a *app) collectE2B(ctx context.Context, dry bool) (int, error) {
+// counts them. Asked tells whether E2B has answered.
+func (a *app) collectE2B(ctx context.Context, dry bool) (n int, asked bool, err error) {
 	o, err := a.e2bOptions("")
 	if err != nil || o.Key == "" {
-		return 0, err
+		return 0, false, err
 	}
-	return e2b.Reap(ctx, o, dry)
+	n, err = e2b.Reap(ctx, o, dry)
+	return n, err == nil, err
 }
 
 func (a *app) openScratch() (*scratch.Provider, error) {

@@ -139,3 +139,46 @@ func TestLongResultsWithinRoots(t *testing.T) {
 	h.run(t)
 	wantAnswers(t, h, []string{`"full_output_path":"/workspace/app/gen/.agentclash/spill/`})
 }
+
+// unbindable are boxes whose kernel keeps no program to directories.
+type unbindable struct{ sandbox.Provider }
+
+func (p unbindable) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Session, error) {
+	box, err := p.Provider.Open(ctx, spec)
+	return unbindableBox{box}, err
+}
+
+type unbindableBox struct{ sandbox.Session }
+
+func (b unbindableBox) Bind(_ context.Context, roots sandbox.Roots) (sandbox.Session, error) {
+	if roots.Narrow() {
+		return nil, sandbox.ErrUnbound
+	}
+	return b, nil
+}
+
+// Where programs cannot be kept to roots, agents without any run all the same,
+// and the others not at all, nor again.
+func TestRootsWhereProgramsCannotBeBound(t *testing.T) {
+	t.Parallel()
+	call := `{name: read_file, arguments: {path: ../secret.json}}`
+	written := `{name: write_file, arguments: {path: /workspace/out/out.txt, content: EXPECTED-MARKER}}`
+	h := narrow(t, strings.Replace(nativePack, ", allow_shell: true}", "}", 1), "", call, written)
+	h.boxes = unbindable{sandboxtest.Memory()}
+	h.run(t)
+	wantAnswers(t, h, []string{"!outside the directories", `"written":true`})
+	if got := h.only(t); got.Outcome != scoring.OutcomePassed {
+		t.Errorf("without programs: got %s: %s", got.Outcome, got.Reason)
+	}
+	h = narrow(t, nativePack, "", call)
+	boxes := sandboxtest.Memory()
+	boxes.HandleExec(func(context.Context, sandbox.Command) (sandbox.Result, error) { return sandbox.Result{}, nil })
+	h.boxes = unbindable{boxes}
+	h.run(t)
+	if got := h.only(t); got.Outcome != scoring.OutcomeInvalid || got.Attempt != 1 || !strings.Contains(got.Reason, sandbox.ErrUnbound.Error()) {
+		t.Errorf("with programs: got %s in attempt %d: %s, want it to end at once", got.Outcome, got.Attempt, got.Reason)
+	}
+	if n := len(boxes.Boxes()); n != 1 {
+		t.Errorf("got %d boxes, want no second attempt", n)
+	}
+}

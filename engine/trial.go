@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/agentclash/agentclash/engine/event"
@@ -159,8 +160,8 @@ func (a *attempt) prepare(ctx context.Context) ending {
 }
 
 // bind makes the box the agent's: it makes the directories that the pack names,
-// and keeps the agent to them. A box that runs no programs has no links either,
-// so that paths are all there is to look at.
+// and keeps the agent to them. An agent that runs no programs makes no links, so
+// that paths are all there is to look at.
 func (a *attempt) bind(ctx context.Context) ending {
 	roots := rootsOf(a.run.plan.pack)
 	a.bench, a.tools = a.box, a.tools.In(roots)
@@ -169,10 +170,17 @@ func (a *attempt) bind(ctx context.Context) ending {
 	}
 	box, can := a.box.(sandbox.Binder)
 	if !can && a.mode.programs() {
-		return ending{fault: faultFatal, stop: stopSandbox, code: "sandbox_engine", phase: phaseOpen, err: sandbox.ErrUnbound}
+		return unbound(sandbox.ErrUnbound)
 	}
 	if can {
-		bound, err := box.Bind(ctx, roots)
+		kept := roots
+		if !a.mode.programs() {
+			kept.Write = append(slices.Clone(roots.Write), sandbox.Workspace)
+		}
+		bound, err := box.Bind(ctx, kept)
+		if errors.Is(err, sandbox.ErrUnbound) {
+			return unbound(err)
+		}
 		if err != nil {
 			return a.lost(ctx, phaseOpen, fmt.Errorf("make the pack's directories: %w", err))
 		}
@@ -184,6 +192,12 @@ func (a *attempt) bind(ctx context.Context) ending {
 	}
 	a.bench = tool.Within(a.bench, roots, home)
 	return ending{}
+}
+
+// unbound ends a trial whose box cannot keep programs to roots: no other box of
+// the same provider can.
+func unbound(err error) ending {
+	return ending{fault: faultFatal, stop: stopSandbox, code: "sandbox_engine", phase: phaseOpen, err: err}
 }
 
 func (a *attempt) staging(ctx context.Context, path string, err error) ending {

@@ -66,6 +66,7 @@
 //   - Q1. Quiesce kills every process but the box's own, daemons too.
 //   - Q2. Quiesce ends the calls that run programs, as killed.
 //   - Q3. Quiesce leaves files alone, may be called again, and the box goes on.
+//   - Q4. After Quiesce the workspace itself can be entered, read and written to, whatever programs have made its mode.
 //
 // # Isolation and limits
 //
@@ -85,7 +86,7 @@
 //
 // # Roots, where a session is a Binder
 //
-//   - R1. What Bind returns reaches the roots, by calls and by programs, and of the rest of the workspace nothing, by whatever link.
+//   - R1. What Bind returns reaches the roots, by calls and by programs, and of the rest of the workspace no content and no listing, by whatever link; nor does it make, remove or rename anything there. What a program can know and change of a file without opening it is not covered: that it exists, its size, its mode, its times.
 //   - R2. The session itself is not bound, and makes no difference to what is.
 //   - R3. Bind makes the directories it is given, and Roots that are not narrow bind nothing.
 //

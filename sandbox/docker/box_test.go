@@ -289,3 +289,36 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("engine: got %+v, %v", p.Engine(), err)
 	}
 }
+
+// TestFewerProcessors: a machine that has fewer than were asked for is used, and
+// says so.
+func TestFewerProcessors(t *testing.T) {
+	t.Parallel()
+	p := open(t, options(t))
+	spec := sandbox.Spec{Limits: sandbox.Limits{NanoCPUs: 1000e9}}
+	d, err := p.Describe(t.Context(), spec)
+	if err != nil || !strings.Contains(d.Note, "not the 1000 that were asked for") {
+		t.Errorf("got the note %q and %v, want what boxes have", d.Note, err)
+	}
+	wantFine(t, box(t, p, spec))
+	if d, err = p.Describe(t.Context(), sandbox.Spec{}); err != nil || strings.Contains(d.Note, "processors") {
+		t.Errorf("got the note %q and %v, want none", d.Note, err)
+	}
+}
+
+// TestWhatCannotBeInABox: a refusal of a spec says that it is one.
+func TestWhatCannotBeInABox(t *testing.T) {
+	t.Parallel()
+	p := open(t, options(t))
+	many := make([]string, 201)
+	for i := range many {
+		many[i] = fmt.Sprintf("package%d", i)
+	}
+	for what, spec := range map[string]sandbox.Spec{
+		"a variable": {Env: map[string]string{"a=b": "c"}}, "packages": {Packages: many},
+	} {
+		if _, err := p.Open(t.Context(), spec); !errors.Is(err, sandbox.ErrSpec) {
+			t.Errorf("%s: got %v, want ErrSpec", what, err)
+		}
+	}
+}

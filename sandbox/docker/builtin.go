@@ -47,6 +47,7 @@ func builtinTar() []byte {
 const (
 	builtinRepository = "agentclash/builtin"
 	builtinKind       = "builtin"
+	builtinRemark     = "agentclash built-in image" // the comment of its only layer
 )
 
 // builtinRef is the built-in image's name, by its content.
@@ -67,7 +68,7 @@ func (p *Provider) importBuiltin(ctx context.Context) (string, error) {
 	}
 	// The tag stands in the name: Podman takes no notice of one given beside it.
 	body, err := p.cli.ImageImport(ctx, imagetypes.ImportSource{Source: bytes.NewReader(content), SourceName: "-"}, ref, imagetypes.ImportOptions{
-		Message: "agentclash built-in image",
+		Message: builtinRemark,
 		Changes: []string{"ENV PATH=/bin", "WORKDIR /workspace", "LABEL " + labelImage + "=" + builtinKind, `CMD ["/bin/sh"]`},
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -53,6 +54,8 @@ type plan struct {
 	port     int // of the network's proxy
 	lifetime time.Duration
 	labels   map[string]string
+	// removals are under way of containers that did not become the box.
+	removals *sync.WaitGroup
 	// ahead is called when the engine begins with a box that nobody waits for;
 	// nil for any other.
 	ahead func()
@@ -71,7 +74,7 @@ func (p *Provider) plan(spec sandbox.Spec, img image, g guestFile) (plan, error)
 	}
 	for k, v := range spec.Env {
 		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(v, "\x00") {
-			return plan{}, fmt.Errorf("environment variable %q: a name holds no '=' and neither part a NUL byte", k)
+			return plan{}, fmt.Errorf("%w: environment variable %q: a name holds no '=' and neither part a NUL byte", sandbox.ErrSpec, tame(k))
 		}
 	}
 	lifetime := spec.Lifetime
@@ -88,7 +91,7 @@ func (p *Provider) plan(spec sandbox.Spec, img image, g guestFile) (plan, error)
 	return plan{
 		image: img, volume: g.volume, limits: limits, layout: y,
 		env: spec.Env, network: spec.Network, port: cmp.Or(spec.NetworkPort, sandbox.ProxyPort),
-		lifetime: lifetime, labels: labels, plainMounts: p.engine.Name == podman,
+		lifetime: lifetime, labels: labels, removals: new(sync.WaitGroup), plainMounts: p.engine.Name == podman,
 	}, nil
 }
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	imagetypes "github.com/docker/docker/api/types/image"
@@ -24,8 +26,11 @@ const (
 	idleVolumeAge = time.Hour
 )
 
-// keptImage is the label of the image that a person has made by hand.
-const keptImage = "sandbox"
+// What tells our images from those that inherit their labels.
+var (
+	builtinTag = regexp.MustCompile(`^` + builtinRepository + `:[0-9a-f]{12}$`)
+	layerKey   = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
 
 // Garbage is what nobody needs any more, by the names that people know.
 type Garbage struct {
@@ -133,17 +138,14 @@ func (c *collection) images(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the containers: %w", err)
 	}
-	current := builtinRef(builtinTar())
 	for _, i := range list {
-		kind := i.Labels[labelImage]
-		used := slices.ContainsFunc(boxes, func(b container.Summary) bool { return b.ImageID == i.ID })
-		old := time.Unix(i.Created, 0).Before(c.o.now().Add(-layerAge))
-		if used || kind == keptImage || slices.Contains(i.RepoTags, current) || kind != builtinKind && !old {
+		if slices.ContainsFunc(boxes, func(b container.Summary) bool { return b.ImageID == i.ID }) {
 			continue
 		}
-		names := slices.DeleteFunc(slices.Clone(i.RepoTags), func(tag string) bool { return strings.HasPrefix(tag, "<none>") })
-		if len(names) == 0 {
-			names = []string{i.ID}
+		names, err := c.idle(within, i)
+		if err != nil {
+			c.failed = append(c.failed, err)
+			continue
 		}
 		for _, name := range names {
 			if c.drop(func() error {
@@ -155,6 +157,60 @@ func (c *collection) images(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// idle are the names of an image that were given here and that nobody needs. Its
+// labels alone do not tell: whoever builds on such an image, or gives it a name,
+// has an image with the same ones.
+func (c *collection) idle(ctx context.Context, i imagetypes.Summary) ([]string, error) {
+	var own func(tag string) bool
+	var remark string // with which it was made
+	switch kind := i.Labels[labelImage]; kind {
+	case builtinKind:
+		current := builtinRef(builtinTar())
+		if slices.ContainsFunc(i.RepoTags, func(tag string) bool { return plainTag(tag) == current }) {
+			return nil, nil
+		}
+		own, remark = func(tag string) bool { return builtinTag.MatchString(plainTag(tag)) }, builtinRemark
+	case imageLayer:
+		own = func(tag string) bool {
+			return layerKey.MatchString(i.Labels[labelLayer]) && plainTag(tag) == layerTag(i.Labels[labelLayer])
+		}
+		remark = layerRemark
+	default:
+		return nil, nil
+	}
+	tags := slices.DeleteFunc(slices.Clone(i.RepoTags), func(tag string) bool { return strings.HasPrefix(tag, "<none>") })
+	names := slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return !own(tag) })
+	if len(tags) > 0 && len(names) == 0 {
+		return nil, nil
+	}
+	found, err := c.cli.ImageInspect(ctx, i.ID)
+	if cerrdefs.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at the image %s: %w", i.ID, err)
+	}
+	if len(tags) == 0 {
+		if found.Comment != remark {
+			return nil, nil // what somebody has built on one of ours
+		}
+		names = []string{i.ID}
+	}
+	last := found.Metadata.LastTagTime // see layerTouch
+	if made := time.Unix(i.Created, 0); last.Before(made) {
+		last = made
+	}
+	if i.Labels[labelImage] == imageLayer && !last.Before(c.o.now().Add(-layerAge)) {
+		return nil, nil
+	}
+	return names, nil
+}
+
+// plainTag is a name without what Podman puts before those that have no registry.
+func plainTag(tag string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(tag, "docker.io/"), "localhost/")
 }
 
 func during(what string, err error) error {

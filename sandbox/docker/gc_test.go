@@ -51,14 +51,30 @@ func TestCollect(t *testing.T) {
 		}})
 	})
 	image := func(id, kind string, age time.Duration, tags ...string) map[string]any {
-		return map[string]any{"Id": "sha256:" + id, "RepoTags": tags, "Created": ago(age), "Labels": map[string]string{"dev.agentclash.image": kind}}
+		return map[string]any{"Id": "sha256:" + id, "RepoTags": tags, "Created": ago(age), "Labels": map[string]string{
+			"dev.agentclash.image": kind, "dev.agentclash.layer": strings.Repeat(id[:1], 64),
+		}}
 	}
 	const day = 24 * time.Hour
+	inspected := func(id, comment string, tagged time.Duration) {
+		answer("/images/sha256:"+id+"/json", map[string]any{
+			"Id": "sha256:" + id, "Comment": comment, "Metadata": map[string]any{"LastTagTime": now.Add(-tagged)},
+		})
+	}
+	inspected("bother", "agentclash built-in image", day)
+	inspected("cayer", "", 8*day)
+	inspected("dinuse", "", 6*day)
+	inspected("efresh", "", 90*day)
+	inspected("fnameless", "packages for agentclash sandboxes", 90*day)
+	inspected("1built", "buildkit.dockerfile.v0", 90*day)
+	layer := func(digit string) string { return "agentclash-layer:" + strings.Repeat(digit, 16) }
 	answer("/images/json", []any{
-		image("other", "builtin", time.Minute, "agentclash/builtin:other"), image("used", "builtin", 90*day, "agentclash/builtin:used"),
+		image("bother", "builtin", time.Minute, "agentclash/builtin:0123456789ab"), image("used", "builtin", 90*day, "agentclash/builtin:0123456789ac"),
 		image("standin", "sandbox", 90*day, "agentclash/sandbox:local"),
-		image("layer", "layer", 8*day, "agentclash-layer:1", "agentclash-layer:2"), image("fresh", "layer", 6*day, "agentclash-layer:3"),
-		image("nameless", "layer", 8*day),
+		image("cayer", "layer", 8*day, layer("c"), "mine:1"), image("dinuse", "layer", 8*day, layer("d")),
+		image("efresh", "layer", 6*day, layer("e")), image("fnameless", "layer", 8*day),
+		// Labels are inherited by what people build on ours, and by other names.
+		image("0mine", "builtin", 90*day, "mine:2"), image("0mine", "layer", 90*day, "mine:3", "agentclash-layer:mine"), image("1built", "layer", 90*day),
 	})
 	var mu sync.Mutex
 	var removed []string
@@ -79,7 +95,7 @@ func TestCollect(t *testing.T) {
 	want := docker.Garbage{
 		Containers: []docker.LeftBox{{ID: "dead-0123456", State: "created", Run: "run-1", Case: "c[31m"}},
 		Volumes:    []string{"guest-old"},
-		Images:     []string{"agentclash/builtin:other", "agentclash-layer:1", "agentclash-layer:2", "sha256:nameless"},
+		Images:     []string{"agentclash/builtin:0123456789ab", layer("c"), "sha256:fnameless"},
 	}
 	for _, dry := range []bool{true, false} {
 		got, err := docker.Collect(t.Context(), o, dry)
@@ -95,8 +111,8 @@ func TestCollect(t *testing.T) {
 	}
 	slices.Sort(removed)
 	if diff := cmp.Diff([]string{
-		"containers/dead-0123456789", "images/agentclash-layer:1", "images/agentclash-layer:2", "images/agentclash/builtin:other",
-		"images/sha256:nameless", "volumes/guest-old",
+		"containers/dead-0123456789", "images/" + layer("c"), "images/agentclash/builtin:0123456789ab",
+		"images/sha256:fnameless", "volumes/guest-old",
 	}, removed); diff != "" {
 		t.Errorf("removed (-want +got):\n%s", diff)
 	}
@@ -107,9 +123,10 @@ func TestCollectKeepsWhatIsUsed(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	c := raw(t)
-	name := "agentclash-test-layer:" + strings.ToLower(t.Name())
-	body, err := c.ImageImport(t.Context(), imagetypes.ImportSource{Source: bytes.NewReader(emptyTar()), SourceName: "-"}, "agentclash-test-layer",
-		imagetypes.ImportOptions{Tag: strings.ToLower(t.Name()), Changes: []string{"LABEL dev.agentclash.image=test-layer"}})
+	key := strings.Repeat("0123", 16)
+	name := "agentclash-layer:" + key[:16]
+	body, err := c.ImageImport(t.Context(), imagetypes.ImportSource{Source: bytes.NewReader(emptyTar()), SourceName: "-"}, "agentclash-layer",
+		imagetypes.ImportOptions{Tag: key[:16], Changes: []string{"LABEL dev.agentclash.image=layer dev.agentclash.layer=" + key}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func (p *Provider) deliver(ctx context.Context, img image, g guestFile) error {
 	if err != nil {
 		return fmt.Errorf("create a container to fill %s: %w", g.volume, err)
 	}
-	defer p.discard(ctx, helper.ID)
+	defer p.discard(ctx, helper.ID, func() {})
 	if err := p.cli.CopyToContainer(ctx, helper.ID, guestDir, guestTar(b), container.CopyToContainerOptions{}); err != nil {
 		return fmt.Errorf("fill the volume %s: %w", g.volume, err)
 	}

@@ -186,7 +186,7 @@ func (p *Provider) fileOf(ctx context.Context, img image, name string) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	defer p.discard(ctx, helper.ID)
+	defer p.discard(ctx, helper.ID, func() {})
 	body, _, err := p.cli.CopyFromContainer(ctx, helper.ID, name)
 	if err != nil {
 		return nil, err

@@ -31,6 +31,8 @@ const (
 	// images.
 	imageLayer = "layer"
 	layerRepo  = "agentclash-layer"
+	// layerRemark is the comment of layers, which no image that is built on one has.
+	layerRemark = "packages for agentclash sandboxes"
 	// layerRecipe is part of a layer's key. Whoever changes how layers are built
 	// changes it, so that older ones are not taken for new ones.
 	layerRecipe = "1"
@@ -47,7 +49,7 @@ var packageName = regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]*[a-z0-9.+]$`)
 func packageNames(given []string) ([]string, error) {
 	names := slices.Compact(slices.Sorted(slices.Values(given)))
 	if len(names) > maxPackages {
-		return nil, fmt.Errorf("%d additional packages: at most %d are installed; make an image that has them", len(names), maxPackages)
+		return nil, fmt.Errorf("%w: %d additional packages: at most %d are installed; make an image that has them", sandbox.ErrSpec, len(names), maxPackages)
 	}
 	for _, n := range names {
 		if len(n) > 128 || !packageName.MatchString(n) {
@@ -63,7 +65,7 @@ func packageNames(given []string) ([]string, error) {
 func (p *Provider) layer(ctx context.Context, base image, names []string) (image, error) {
 	sum := sha256.Sum256([]byte(base.id + "\n" + strings.Join(names, "\n") + "\nrecipe " + layerRecipe + "\nlinux/" + p.engine.Arch))
 	l := layer{base: base, names: names, key: hex.EncodeToString(sum[:])}
-	l.tag = layerRepo + ":" + l.key[:16]
+	l.tag = layerTag(l.key)
 	img, found, err := p.findLayer(ctx, l)
 	if found || err != nil {
 		return img, err
@@ -77,6 +79,9 @@ func (p *Provider) layer(ctx context.Context, base image, names []string) (image
 	}
 	return img, err
 }
+
+// layerTag is the name of the layer with a key.
+func layerTag(key string) string { return layerRepo + ":" + key[:16] }
 
 // layer is an image to be found or built.
 type layer struct {

@@ -330,7 +330,7 @@ func TestPackagesCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := c.HostConfig
-	if fmt.Sprint(h.CapDrop) != "[ALL]" || fmt.Sprint(h.SecurityOpt) != "[no-new-privileges:true]" || *h.PidsLimit != 1024 || h.Memory == 0 || !h.AutoRemove || h.Privileged || len(h.Binds) != 0 {
+	if fmt.Sprint(h.CapDrop) != "[ALL]" || fmt.Sprint(h.SecurityOpt) != "[no-new-privileges:true]" || *h.PidsLimit != 1024 || h.Memory == 0 || c.Config.Labels["dev.agentclash.memory"] != fmt.Sprint(h.Memory) || !h.AutoRemove || h.Privileged || len(h.Binds) != 0 {
 		t.Errorf("the build's container is %+v", h)
 	}
 	if c.Config.Labels["dev.agentclash.owner"] != o.Owner || c.Config.Labels["dev.agentclash.expires"] == "" {

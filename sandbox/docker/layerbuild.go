@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -58,16 +60,23 @@ type workshop struct {
 // buildLayer builds the layer and gives it its tag. Nothing is left of a build
 // that fails: the container goes with its guest, which goes with us.
 func (p *Provider) buildLayer(ctx context.Context, l layer) (err error) {
+	give, err := p.memory.take(ctx, p.buildMemory())
+	if err != nil {
+		return err
+	}
+	var removals sync.WaitGroup
+	defer func() { p.giveAfter(&removals, give) }()
 	within, stop := context.WithTimeout(ctx, buildLife)
 	defer stop()
 	p.o.progress(fmt.Sprintf("installing %s into %s, once", strings.Join(l.names, ", "), l.base.ref))
-	w, err := p.openWorkshop(within, l)
+	w, err := p.openWorkshop(within, l, &removals)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		_ = w.client.Close()
-		p.discard(ctx, w.id)
+		removals.Add(1)
+		p.discard(ctx, w.id, removals.Done)
 	}()
 	installed, err := p.install(within, w)
 	if ctx.Err() != nil {
@@ -86,30 +95,30 @@ func (p *Provider) buildLayer(ctx context.Context, l layer) (err error) {
 	return nil
 }
 
-func (p *Provider) openWorkshop(ctx context.Context, l layer) (*workshop, error) {
+func (p *Provider) openWorkshop(ctx context.Context, l layer, removals *sync.WaitGroup) (*workshop, error) {
 	g, err := p.guest()
 	if err != nil {
 		return nil, &sandbox.BoxError{Kind: sandbox.Engine, Err: err}
 	}
 	network := "default"
-	w, err := p.startWorkshop(ctx, l, g, network)
+	w, err := p.startWorkshop(ctx, l, g, network, removals)
 	if err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "network") {
 		// An image may have packages of its own to install. For others apt-get
 		// says what it cannot reach.
 		p.o.progress("the engine gives containers no network, so it is tried without: " + firstLine(err.Error()))
 		network = "none"
-		w, err = p.startWorkshop(ctx, l, g, network)
+		w, err = p.startWorkshop(ctx, l, g, network, removals)
 	}
 	if errors.Is(err, errNoGuest) {
 		if err := p.deliver(ctx, l.base, g); err != nil {
 			return nil, p.engineError(ctx, err)
 		}
-		w, err = p.startWorkshop(ctx, l, g, network)
+		w, err = p.startWorkshop(ctx, l, g, network, removals)
 	}
 	return w, err
 }
 
-func (p *Provider) startWorkshop(ctx context.Context, l layer, g guestFile, network string) (_ *workshop, err error) {
+func (p *Provider) startWorkshop(ctx context.Context, l layer, g guestFile, network string, removals *sync.WaitGroup) (_ *workshop, err error) {
 	done, err := p.life.enter(ctx, false)
 	if err != nil {
 		return nil, err
@@ -123,14 +132,16 @@ func (p *Provider) startWorkshop(ctx context.Context, l layer, g guestFile, netw
 	made, err := p.cli.ContainerCreate(within, config, host, nil, nil, name)
 	if err != nil {
 		if unanswered(err) {
-			p.discard(ctx, name)
+			removals.Add(1)
+			p.discard(ctx, name, removals.Done)
 		}
 		return nil, p.engineError(ctx, fmt.Errorf("create a container to install packages in: %w", err))
 	}
 	settled := make(chan struct{})
 	defer func() {
 		if err != nil {
-			p.discardAfter(ctx, made.ID, settled)
+			removals.Add(1)
+			p.discardAfter(ctx, made.ID, settled, removals.Done)
 		}
 	}()
 	st, err := p.run(ctx, made.ID, settled)
@@ -153,21 +164,27 @@ func (p *Provider) startWorkshop(ctx context.Context, l layer, g guestFile, netw
 	return p.equip(&workshop{layer: l, id: made.ID, client: c}), nil
 }
 
+// buildMemory is what a build may take: no more than boxes may have together.
+func (p *Provider) buildMemory() int64 {
+	if p.memory.total > 0 {
+		return min(buildMemory, p.memory.total)
+	}
+	return buildMemory
+}
+
 // workshopConfig is the container: root, with a network and a root that can be
 // written to, and otherwise as closed as a box. Its environment is the image's
 // and nothing else, because it is committed.
 func (p *Provider) workshopConfig(l layer, g guestFile) (*container.Config, *container.HostConfig) {
 	stopNow, noInit, pids := 0, false, int64(buildPIDs)
-	memory := int64(buildMemory)
-	if p.engine.MemoryBytes > 0 {
-		memory = min(memory, p.engine.MemoryBytes)
-	}
+	memory, labels := p.buildMemory(), p.ownLabels(buildLife)
+	labels[labelMemory] = strconv.FormatInt(memory, 10)
 	c := &container.Config{
 		Image: l.base.id, Entrypoint: []string{guestPath}, Cmd: []string{guest.Subcommand, "--deadline", buildLife.String()},
 		User: "0:0", WorkingDir: "/",
 		OpenStdin: true, StdinOnce: true, AttachStdin: true, AttachStdout: true, AttachStderr: true,
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}, StopSignal: "SIGKILL", StopTimeout: &stopNow,
-		Labels: p.ownLabels(buildLife),
+		Labels: labels,
 	}
 	h := &container.HostConfig{
 		AutoRemove: true, Init: &noInit, CapDrop: []string{"ALL"}, CapAdd: buildCaps,

@@ -36,13 +36,13 @@ func (p *Provider) commit(ctx context.Context, w *workshop, installed map[string
 	}
 	labels := map[string]string{
 		labelImage: imageLayer, labelLayer: w.layer.key, labelBase: tame(w.layer.base.ref), labelPackages: versionList(installed),
-		labelOwner: "", labelHost: "", labelExpires: "",
+		labelOwner: "", labelHost: "", labelExpires: "", labelMemory: "",
 	}
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		changes = append(changes, "LABEL "+key+"="+quoted(labels[key]))
 	}
 	_, err = p.cli.ContainerCommit(ctx, w.id, container.CommitOptions{
-		Reference: w.layer.tag, Comment: "packages for agentclash sandboxes", Changes: changes,
+		Reference: w.layer.tag, Comment: layerRemark, Changes: changes,
 	})
 	if err != nil {
 		return fmt.Errorf("keep the image with the packages: %w", err)

@@ -241,3 +241,38 @@ func TestUnwellEngineIsSpared(t *testing.T) {
 		t.Errorf("%d starts at once after a failure, of %d before: want half", n, before)
 	}
 }
+
+// TestMemoryOfAFailedStart: what did not start holds its memory until it is gone.
+func TestMemoryOfAFailedStart(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	var said notes
+	o.Memory, o.Progress = 100<<20, said.add
+	wantFine(t, box(t, open(t, o), warmSpec("0"))) // the engine has the guest now
+	o.Owner += "/failing"
+	var once sync.Once
+	hold := make(chan struct{})
+	o.Host = startRelay(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		switch {
+		case is(r, "POST", "/start"):
+			refused := false
+			once.Do(func() { refused = refuse(w, http.StatusBadRequest, "planned by the test") })
+			return refused
+		case r.Method == http.MethodDelete:
+			<-hold
+		}
+		return false
+	}).host
+	p := open(t, o)
+	release := sync.OnceFunc(func() { close(hold) })
+	defer release()
+	if _, err := p.Open(t.Context(), warmSpec("1")); err == nil {
+		t.Fatal("got a box, want the engine's refusal")
+	}
+	second := openLater(t.Context(), p, warmSpec("2"))
+	await(t, "it waits for memory", func() bool { return len(said.all()) > 0 })
+	release()
+	if got := <-second; got.err != nil {
+		t.Error(got.err)
+	}
+}

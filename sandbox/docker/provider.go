@@ -44,6 +44,8 @@ type Provider struct {
 	warm   []*warmBox // started and not opened, the oldest first
 	closed bool
 	left   map[string]bool // containers whose removal failed
+
+	returning int64 // bytes of memory of warm boxes that end unopened
 }
 
 var _ sandbox.Provider = (*Provider)(nil)
@@ -106,8 +108,17 @@ func (p *Provider) Describe(ctx context.Context, spec sandbox.Spec) (sandbox.Des
 	return sandbox.Description{
 		Kind:   "docker",
 		Engine: fmt.Sprintf("%s %s (API %s, %s)", p.engine.Name, p.engine.Version, p.engine.API, p.engine.Arch),
-		Image:  img.ref, ImageID: img.id, Packages: img.packages, Note: img.note,
+		Image:  img.ref, ImageID: img.id, Packages: img.packages, Note: strings.Join(slices.DeleteFunc([]string{img.note, p.fewerCPUs(spec.Limits)}, func(s string) bool { return s == "" }), "; "),
 	}, nil
+}
+
+// fewerCPUs says that boxes have fewer processors than were asked for, "" when
+// they do not: it makes them slower and nothing else, so it is no refusal.
+func (p *Provider) fewerCPUs(l sandbox.Limits) string {
+	if have := int64(p.engine.CPUs); have > 0 && l.NanoCPUs > have*1e9 {
+		return fmt.Sprintf("sandboxes have the %d processors of the engine's machine, not the %g that were asked for", have, float64(l.NanoCPUs)/1e9)
+	}
+	return ""
 }
 
 // try sees that there can be boxes of a spec. What only the engine's machine
@@ -197,7 +208,7 @@ func (p *Provider) openCold(ctx context.Context, spec sandbox.Spec) (*Session, e
 		s, err = p.startWithGuest(ctx, b, g) // the gate has made a pause
 	}
 	if err != nil {
-		give()
+		p.giveAfter(b.removals, give)
 		return nil, err
 	}
 	s.give = give
@@ -205,6 +216,15 @@ func (p *Provider) openCold(ctx context.Context, spec sandbox.Spec) (*Session, e
 		return nil, err
 	}
 	return s, nil
+}
+
+// giveAfter gives memory back when the containers that it was taken for are
+// gone: until then the engine has promised it to them.
+func (p *Provider) giveAfter(removals *sync.WaitGroup, give func()) {
+	p.background.Go(func() {
+		removals.Wait()
+		give()
+	})
 }
 
 // prepare finds out what a box is made of.

@@ -41,7 +41,8 @@ func (p *Provider) start(ctx context.Context, b plan, g guestFile) (_ *Session, 
 	settled := make(chan struct{}) // the engine is done with starting it
 	defer func() {
 		if err != nil {
-			p.discardAfter(ctx, id, settled)
+			b.removals.Add(1)
+			p.discardAfter(ctx, id, settled, b.removals.Done)
 		}
 	}()
 	st, err := p.run(ctx, id, settled)
@@ -165,7 +166,9 @@ func (p *Provider) create(ctx context.Context, b plan) (id string, warnings []st
 	case c := <-answer:
 		return c.id, c.warnings, c.err
 	case <-ctx.Done():
+		b.removals.Add(1)
 		p.aside(ctx, 3*createTime, name, func(ctx context.Context) error {
+			defer b.removals.Done()
 			if c := <-answer; c.err == nil {
 				return p.removeInTurn(ctx, c.id)
 			}
@@ -187,7 +190,8 @@ func (p *Provider) createNamed(ctx context.Context, b plan, name string) (id str
 	case err == nil:
 		return id, warnings, nil
 	case unanswered(err):
-		p.discard(ctx, name)
+		b.removals.Add(1)
+		p.discard(ctx, name, b.removals.Done)
 	case cerrdefs.IsNotFound(err):
 		p.forgetImage(ctx)
 		return "", nil, &sandbox.BoxError{Kind: sandbox.Image, Err: fmt.Errorf("the image %q has gone: %w", b.image.ref, err)}
@@ -235,13 +239,19 @@ func (p *Provider) forgetImage(ctx context.Context) {
 	}
 }
 
-// discard removes a container that is not wanted, in the background.
-func (p *Provider) discard(ctx context.Context, id string) {
-	p.aside(ctx, createTime, id, func(ctx context.Context) error { return p.removeInTurn(ctx, id) })
+// discard removes a container that is not wanted, in the background, and calls
+// over when that is done or has failed.
+func (p *Provider) discard(ctx context.Context, id string, over func()) {
+	p.aside(ctx, createTime, id, func(ctx context.Context) error {
+		defer over()
+		return p.removeInTurn(ctx, id)
+	})
 }
 
-func (p *Provider) discardAfter(ctx context.Context, id string, settled <-chan struct{}) {
+// discardAfter is discard of a container that the engine may be starting.
+func (p *Provider) discardAfter(ctx context.Context, id string, settled <-chan struct{}, over func()) {
 	p.aside(ctx, startTime+createTime, id, func(ctx context.Context) error {
+		defer over()
 		<-settled
 		return p.removeInTurn(ctx, id)
 	})

@@ -20,7 +20,8 @@ const warmTime = 10 * time.Minute
 // Provider.warm decides what becomes of it: Open hands it out, all others end it.
 type warmBox struct {
 	spec   sandbox.Spec
-	bytes  int64
+	bytes  int64              // of memory that it holds; guarded by the provider's lock
+	going  bool               // these are in Provider.returning; likewise
 	stop   context.CancelFunc // ends its start, or its waiting
 	taken  chan struct{}      // closed by the Open that waits for it
 	ready  chan struct{}      // closed when box is set, or will not be
@@ -45,9 +46,9 @@ func (p *Provider) Warm(ctx context.Context, spec sandbox.Spec) {
 	own, stop := context.WithCancel(context.WithoutCancel(ctx))
 	w := &warmBox{spec: spec, stop: stop, taken: make(chan struct{}), ready: make(chan struct{})}
 	p.mu.Lock()
+	w.parent = context.AfterFunc(ctx, func() { p.cool(w) }) // before anybody can take it out
 	p.warm = append(p.warm, w)
 	p.mu.Unlock()
-	w.parent = context.AfterFunc(ctx, func() { p.cool(w) })
 	go func() {
 		defer leave()
 		defer stop()
@@ -92,7 +93,14 @@ func (p *Provider) openWarm(ctx context.Context, w *warmBox, spec sandbox.Spec) 
 	}
 	p.mu.Lock()
 	w.bytes = b.limits.MemoryBytes
+	if w.going { // it was taken out meanwhile
+		p.returning += w.bytes
+	}
 	p.mu.Unlock()
+	give := func() {
+		release()
+		p.returned(w)
+	}
 	b.lifetime += warmTime
 	b.labels[labelExpires] = p.expiry(b.lifetime)
 	b.ahead = func() {
@@ -102,10 +110,10 @@ func (p *Provider) openWarm(ctx context.Context, w *warmBox, spec sandbox.Spec) 
 	}
 	s, err := p.startWithGuest(ctx, b, g)
 	if err != nil {
-		release()
+		p.giveAfter(b.removals, give)
 		return nil, err
 	}
-	s.give = release
+	s.give = give
 	return s, p.keep(ctx, s)
 }
 
@@ -121,6 +129,9 @@ func (p *Provider) warmed(ctx context.Context, spec sandbox.Spec) (*Session, err
 	w := p.warm[i]
 	p.warm = slices.Delete(p.warm, i, i+1)
 	begun := w.begun
+	if !begun {
+		p.leave(w)
+	}
 	p.mu.Unlock()
 	w.parent()
 	if !begun { // it comes after everyone who is opening one
@@ -153,14 +164,33 @@ func (p *Provider) cool(w *warmBox) bool {
 		return false
 	}
 	p.warm = slices.Delete(p.warm, i, i+1)
+	p.leave(w)
 	w.stop()
 	return true
 }
 
+// leave counts what a box that ends unopened holds as on its way back. The lock
+// is held.
+func (p *Provider) leave(w *warmBox) {
+	w.going = true
+	p.returning += w.bytes
+}
+
+// returned takes note that a box's memory has been given back.
+func (p *Provider) returned(w *warmBox) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w.going {
+		p.returning -= w.bytes
+	}
+	w.bytes = 0
+}
+
 // yield ends boxes that wait, the oldest first, until so many bytes are on their
-// way back.
+// way back, with those that are so already: who waits asks more than once.
 func (p *Provider) yield(bytes int64) {
 	p.mu.Lock()
+	bytes -= p.returning
 	all := slices.Clone(p.warm)
 	p.mu.Unlock()
 	for _, w := range all {

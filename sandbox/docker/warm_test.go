@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -181,5 +182,63 @@ func TestWarmBoxWithNetwork(t *testing.T) {
 	r := run(t, b, sandbox.Command{Argv: []string{"python3", "-c", "import urllib.request as u; print(u.urlopen('http://x.test/').read().decode())"}, Timeout: time.Minute})
 	if r.Stdout.Text != "warm\n" {
 		t.Errorf("got %+v", r)
+	}
+}
+
+// TestWarmBoxIsTakenAtOnce: an Open may come while Warm is still at it. The race
+// detector watches.
+func TestWarmBoxIsTakenAtOnce(t *testing.T) {
+	t.Parallel()
+	p, err := docker.Open(t.Context(), docker.Options{Host: socket(t, "", fakeEngine("fake"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() { p.Warm(t.Context(), warmSpec("one")) })
+		all.Go(func() {
+			if b, err := p.Open(t.Context(), warmSpec("one")); err == nil {
+				t.Errorf("an engine without images opened the box %s", b.ID())
+			}
+		})
+	}
+	all.Wait()
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWarmBoxesMakeRoomOnce: who waits asks again each second, and what is on its
+// way back is enough.
+func TestWarmBoxesMakeRoomOnce(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	o.Memory = 200 << 20
+	removed, hold := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	var ready atomic.Bool // before, removals are of what delivers the guest
+	o.Host = startRelay(t, func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if ready.Load() && (is(r, "POST", "/wait") || r.Method == http.MethodDelete) {
+			once.Do(func() { close(removed) })
+			<-hold
+		}
+		return false
+	}).host
+	p := open(t, o)
+	release := sync.OnceFunc(func() { close(hold) })
+	defer release()
+	warm(t, p, o, t.Context(), warmSpec("warm-1"))
+	kept := warm(t, p, o, t.Context(), warmSpec("warm-2"))
+	warm(t, p, o, t.Context(), warmSpec("warm-3"))
+	ready.Store(true)
+	opened := openLater(t.Context(), p, warmSpec("1"))
+	<-removed
+	time.Sleep(2500 * time.Millisecond) // it asks at least twice
+	if !slices.Contains(running(t, o), kept) {
+		t.Error("a second box was ended for the memory that one gives back")
+	}
+	release()
+	if got := <-opened; got.err != nil {
+		t.Error(got.err)
 	}
 }

@@ -161,14 +161,14 @@ func (a *api) once(ctx context.Context, c call) (answer, error) {
 		return answer{}, fmt.Errorf("%s: %w: more than %d MiB", c.doing, errAnswer, maxBody>>20)
 	}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); c.document && kind != "application/json" {
-		return answer{}, fmt.Errorf("%s: %w: %q instead of JSON; is the address E2B's?", c.doing, errAnswer, clip(kind))
+		return answer{}, fmt.Errorf("%s: %w: %q instead of JSON; is the address E2B's?", c.doing, errAnswer, secretsOf(c.header).clip(kind))
 	}
 	return answer{body, resp.Header}, nil
 }
 
 // refusal is an answer of another status than the one hoped for.
 func refusal(doing string, resp *http.Response, body []byte) error {
-	e := &statusError{doing: doing, status: resp.StatusCode, text: message(body)}
+	e := &statusError{doing: doing, status: resp.StatusCode, text: message(body, secretsOf(resp.Request.Header))}
 	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
 		e.after = time.Duration(min(s, 3600)) * time.Second
 	}
@@ -177,14 +177,36 @@ func refusal(doing string, resp *http.Response, body []byte) error {
 
 // message is what an answer says for people: its message when it is a document
 // of E2B's, else its beginning.
-func message(body []byte) string {
+func message(body []byte, hidden secrets) string {
 	var doc struct {
 		Message string `json:"message"`
 	}
 	if json.Unmarshal(body, &doc) == nil && doc.Message != "" {
-		return clip(doc.Message)
+		return hidden.clip(doc.Message)
 	}
-	return clip(string(body))
+	return hidden.clip(string(body))
+}
+
+// secrets are what no error repeats, whoever says it.
+type secrets []string
+
+// secretsOf are the keys and tokens that a request carries.
+func secretsOf(h http.Header) secrets {
+	var all secrets
+	for _, name := range []string{"X-Api-Key", "X-Access-Token"} {
+		if s := h.Get(name); s != "" {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// clip is clip of a text that may hold them.
+func (all secrets) clip(text string) string {
+	for _, s := range all {
+		text = strings.ReplaceAll(text, s, "[redacted]")
+	}
+	return clip(text)
 }
 
 // clip makes a short line of a text from outside.

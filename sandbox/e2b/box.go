@@ -229,6 +229,8 @@ func (s *Session) postMortem(ctx context.Context) error {
 	if code, ok := s.stream.exit(); ok {
 		parts = append(parts, fmt.Sprintf("exit status %d", code))
 		switch {
+		case code == 137 && (s.Starved() || strings.Contains(words, guest.NoMemory)):
+			e.Kind, e.Limit = sandbox.Limit, "memory"
 		case code == 2 && strings.Contains(words, "out of memory"):
 			e.Kind, e.Limit = sandbox.Limit, "memory"
 		case code == 2 && strings.Contains(words, "create new OS thread"):

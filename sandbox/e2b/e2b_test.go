@@ -32,6 +32,9 @@ var agent = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(bin)
 })
 
+// packed is the small guest, compressed once per test process.
+var packed = e2b.Packing(func(string) ([]byte, error) { return agent() })
+
 // options are those of a provider that speaks to a server of the test's.
 func options(s *e2btest.Server) e2b.Options {
 	return e2b.Options{
@@ -46,6 +49,7 @@ func open(t testing.TB, o e2b.Options) *e2b.Provider {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.SharePacked(packed)
 	t.Cleanup(func() {
 		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 		defer stop()
@@ -61,5 +65,9 @@ func TestContract(t *testing.T) {
 	e2btest.Need(t)
 	s := e2btest.New(t)
 	_, err := exec.LookPath("python3")
-	sandboxtest.Run(t, func(t *testing.T) sandbox.Provider { return open(t, options(s)) }, sandboxtest.Capabilities{Process: true, Tools: err == nil})
+	c := sandboxtest.Capabilities{Process: true, Tools: err == nil}
+	if raceDetector && os.Getenv("AGENTCLASH_SLOW") != "1" {
+		c.BigBytes = 3 << 20 // JSON of more, four times over, takes it as long as all the rest
+	}
+	sandboxtest.Run(t, func(t *testing.T) sandbox.Provider { return open(t, options(s)) }, c)
 }

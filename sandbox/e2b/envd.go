@@ -59,6 +59,8 @@ func (e envd) header(kind string) http.Header {
 	return h
 }
 
+func (e envd) secrets() secrets { return secretsOf(e.header("")) }
+
 // upload puts a file into the machine, and the directories above it.
 func (e envd) upload(ctx context.Context, path string, data []byte) error {
 	var body bytes.Buffer
@@ -183,7 +185,7 @@ func (e envd) start(ctx context.Context, r startRequest) (io.ReadCloser, error) 
 		if resp.StatusCode != http.StatusOK {
 			return nil, refusal(doing, resp, text)
 		}
-		return nil, fmt.Errorf("%s: %w: %q instead of a stream", doing, errAnswer, clip(kind))
+		return nil, fmt.Errorf("%s: %w: %q instead of a stream", doing, errAnswer, e.secrets().clip(kind))
 	}
 	return &streamBody{resp.Body, stop}, nil
 }
@@ -207,7 +209,7 @@ const (
 
 // next reads one document of a stream. io.EOF is a stream that said that it is
 // over; one that just ends is io.ErrUnexpectedEOF.
-func next(r io.Reader) (startResponse, error) {
+func next(r io.Reader, hidden secrets) (startResponse, error) {
 	var doc startResponse
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -228,10 +230,10 @@ func next(r io.Reader) (startResponse, error) {
 		return doc, io.ErrUnexpectedEOF
 	}
 	if flags&flagEnd != 0 {
-		return doc, endOf(body)
+		return doc, endOf(body, hidden)
 	}
 	if err := json.Unmarshal(body, &doc); err != nil {
-		return doc, fmt.Errorf("%w: %s in a stream", errAnswer, strconv.Quote(clip(string(body))))
+		return doc, fmt.Errorf("%w: %s in a stream", errAnswer, strconv.Quote(hidden.clip(string(body))))
 	}
 	return doc, nil
 }
@@ -243,7 +245,7 @@ func (e *streamError) Error() string {
 	return fmt.Sprintf("E2B ended the stream: %s: %q", e.code, e.text)
 }
 
-func endOf(body []byte) error {
+func endOf(body []byte, hidden secrets) error {
 	var end struct {
 		Error *struct {
 			Code    string `json:"code"`
@@ -251,10 +253,10 @@ func endOf(body []byte) error {
 		} `json:"error"`
 	}
 	if err := json.Unmarshal(body, &end); err != nil {
-		return fmt.Errorf("%w: the end of a stream: %s", errAnswer, strconv.Quote(clip(string(body))))
+		return fmt.Errorf("%w: the end of a stream: %s", errAnswer, strconv.Quote(hidden.clip(string(body))))
 	}
 	if end.Error != nil {
-		return &streamError{clip(end.Error.Code), clip(end.Error.Message)}
+		return &streamError{hidden.clip(end.Error.Code), hidden.clip(end.Error.Message)}
 	}
 	return io.EOF
 }

@@ -3,9 +3,11 @@ package e2b_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/e2b"
 	"github.com/agentclash/agentclash/sandbox/e2b/e2btest"
+	"github.com/agentclash/agentclash/sandbox/guest"
 )
 
 // begin opens a provider and a box of its own at a server of its own.
@@ -189,6 +192,46 @@ func TestAKeyThatIsRefused(t *testing.T) {
 	}
 }
 
+// TestWhatAServerRepeats: who says a key or a token back does not get it into an
+// error.
+func TestWhatAServerRepeats(t *testing.T) {
+	t.Parallel()
+	e2btest.Need(t)
+	said := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; x="+strings.Repeat("y", 10))
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = fmt.Fprintf(w, "%s no good: %s%s", strings.Repeat("x", 280), r.Header.Get("X-Api-Key"), r.Header.Get("X-Access-Token"))
+	}
+	stream := func(flags byte, doc string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/connect+json")
+			doc := strings.ReplaceAll(doc, "TOKEN", r.Header.Get("X-Access-Token"))
+			_, _ = w.Write(append(binary.BigEndian.AppendUint32([]byte{flags}, uint32(len(doc))), doc...))
+		}
+	}
+	for name, fault := range map[string]struct {
+		route e2btest.Route
+		do    http.HandlerFunc
+	}{
+		"the key": {e2btest.Create, said}, "a token": {e2btest.Files, said}, "a token for a stream": {e2btest.Start, said},
+		"a token in a stream":            {e2btest.Start, stream(0, "no TOKEN")},
+		"a token in the end of a stream": {e2btest.Start, stream(2, `{"error":{"code":"TOKEN","message":"TOKEN"}}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := e2btest.New(t)
+			s.Break(fault.route, 100, fault.do)
+			_, err := open(t, options(s)).Open(t.Context(), sandbox.Spec{})
+			if err == nil {
+				t.Fatal("got a box, want an error")
+			}
+			if wantNoSecret(t, "open", err.Error()); strings.Contains(err.Error(), e2btest.Key[:8]) {
+				t.Errorf("got half of the key in %q", err)
+			}
+		})
+	}
+}
+
 func TestOptionsAreRefusedAllAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := e2b.New(e2b.Options{BaseURL: "http://e2b.example", SandboxURL: "ftp://x", Timeout: -1})
@@ -239,6 +282,10 @@ func TestABoxThatIsLost(t *testing.T) {
 		"its process is said to end": {func(s *e2btest.Server, id string) {
 			s.Say(id, event(`{"event":{"end":{"exitCode":137,"exited":true,"status":"signal: killed"}}}`))
 		}, sandbox.Lost, "exit status 137"},
+		"the machine's memory is used up": {func(s *e2btest.Server, id string) {
+			s.Say(id, event(`{"event":{"data":{"stderr":"`+base64.StdEncoding.EncodeToString([]byte("sandbox-agent: "+guest.NoMemory+"\n"))+`"}}}`))
+			s.Say(id, event(`{"event":{"end":{"exitCode":137,"exited":true,"status":"exit status 137"}}}`))
+		}, sandbox.Limit, "memory"},
 		"its input is refused": {func(s *e2btest.Server, _ string) {
 			s.Break(e2btest.Input, 1000, e2btest.Refuse(http.StatusInternalServerError))
 		}, sandbox.Lost, "500"},
@@ -343,6 +390,42 @@ func TestAMachineWhoseCreationWasLost(t *testing.T) {
 	if n := len(s.Asked()); n != 1 {
 		t.Errorf("machines asked for: got %d, want 1: nobody knows what became of it", n)
 	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left := s.Machines(); len(left) > 0 {
+		t.Errorf("machines left: %q", left)
+	}
+}
+
+// A machine may be made long after its creation was given up, and a list may fail
+// meanwhile.
+func TestAMachineThatComesLate(t *testing.T) {
+	t.Parallel()
+	e2btest.Need(t)
+	s := e2btest.New(t)
+	made := make(chan struct{})
+	s.Break(e2btest.Create, 1, func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		later := r.Clone(context.WithoutCancel(r.Context()))
+		later.Body = io.NopCloser(bytes.NewReader(body))
+		go func() {
+			defer close(made)
+			for s.Requests(e2btest.List) == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			s.Begin(discard{http.Header{}}, later)
+		}()
+		panic(http.ErrAbortHandler)
+	})
+	s.Break(e2btest.List, 1, func(w http.ResponseWriter, r *http.Request) {
+		<-made
+		e2btest.Refuse(http.StatusBadRequest)(w, r)
+	})
+	p := open(t, options(s))
+	_, err := p.Open(t.Context(), sandbox.Spec{})
+	wantBox(t, "open", err, sandbox.Engine)
+	<-made
 	if err := p.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -494,7 +577,11 @@ func TestNoGuest(t *testing.T) {
 	s := e2btest.New(t)
 	o := options(s)
 	o.Guest = func(string) ([]byte, error) { return nil, os.ErrNotExist }
-	_, err := open(t, o).Open(t.Context(), sandbox.Spec{})
+	p, err := e2b.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Open(t.Context(), sandbox.Spec{})
 	wantBox(t, "open", err, sandbox.Engine, "guest")
 	if n := s.Requests(e2btest.Create); n != 0 {
 		t.Errorf("machines asked for: %d", n)
@@ -511,7 +598,7 @@ func TestABoxThatDoesNotFit(t *testing.T) {
 	wantBox(t, "a workspace of a PiB", err, sandbox.Image, "does not fit into the machine's")
 	for _, spec := range []sandbox.Spec{{Limits: sandbox.Limits{PIDs: 3}}, {Env: map[string]string{"a=b": "c"}}, {Limits: sandbox.Limits{WorkspaceBytes: -1}}} {
 		before := s.Requests(e2btest.Create)
-		if _, err := p.Open(t.Context(), spec); err == nil || s.Requests(e2btest.Create) != before {
+		if _, err := p.Open(t.Context(), spec); !errors.Is(err, sandbox.ErrSpec) || s.Requests(e2btest.Create) != before {
 			t.Errorf("open %+v: got %v, want a refusal before anything is made", spec, err)
 		}
 	}

@@ -54,6 +54,9 @@ type Provider struct {
 	boxes  map[*Session]bool
 	closed bool
 	left   map[string]bool // machines whose removal failed
+	lost   map[string]bool // openings that may have made a machine nobody has seen
+
+	closing chan struct{} // closed with the first Close
 }
 
 var _ sandbox.Provider = (*Provider)(nil)
@@ -67,7 +70,7 @@ func New(o Options) (*Provider, error) {
 	}
 	return &Provider{
 		o: o, api: newAPI(o), packed: packing(o.Guest),
-		boxes: map[*Session]bool{}, left: map[string]bool{},
+		boxes: map[*Session]bool{}, left: map[string]bool{}, lost: map[string]bool{}, closing: make(chan struct{}),
 	}, nil
 }
 
@@ -106,7 +109,8 @@ func packing(guest func(arch string) ([]byte, error)) func() ([]byte, int64, err
 const note = "E2B sets neither memory nor processors for a sandbox: both are the template's"
 
 // Describe asks E2B whether it takes the key, and refuses what its machines
-// cannot be.
+// cannot be. Whether they can keep programs to directories only one of them
+// knows, so that one is made where it matters.
 func (p *Provider) Describe(ctx context.Context, spec sandbox.Spec) (sandbox.Description, error) {
 	leave, err := p.enter()
 	if err != nil {
@@ -119,7 +123,26 @@ func (p *Provider) Describe(ctx context.Context, spec sandbox.Spec) (sandbox.Des
 	if _, _, err := p.api.page(ctx, map[string][]string{"limit": {"1"}}); err != nil {
 		return sandbox.Description{}, fmt.Errorf("ask E2B: %w", boxError(ctx, err))
 	}
+	if spec.Roots.Narrow() {
+		if err := p.try(ctx, spec); err != nil {
+			return sandbox.Description{}, err
+		}
+	}
 	return sandbox.Description{Kind: "e2b", Engine: p.o.BaseURL, Image: p.o.Template, Note: note}, nil
+}
+
+// try sees that a box can be bound as a spec's are to be.
+func (p *Provider) try(ctx context.Context, spec sandbox.Spec) error {
+	s, err := p.open(ctx, sandbox.Spec{Limits: spec.Limits, Lifetime: time.Minute})
+	if err != nil {
+		return fmt.Errorf("try a sandbox: %w", err)
+	}
+	defer s.end(ctx)
+	_, err = s.Bind(ctx, spec.Roots)
+	if errors.Is(err, sandbox.ErrUnbound) {
+		return fmt.Errorf("%w: %w", sandbox.ErrSpec, err)
+	}
+	return err
 }
 
 // Open makes a machine, has the guest make the box in it, and checks that from
@@ -186,19 +209,50 @@ func (p *Provider) make(ctx context.Context, b plan) (machine, error) {
 		return m, &sandbox.BoxError{Kind: sandbox.Image, Err: fmt.Errorf("E2B has no such template for this key: %w", err)}
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
 	default:
-		p.aside(ctx, func(ctx context.Context) error { return p.discardOpening(ctx, b.labels[labelOpening]) }, "")
+		p.discardOpening(ctx, b.labels[labelOpening])
 	}
 	return m, boxError(ctx, err)
 }
 
-func (p *Provider) discardOpening(ctx context.Context, opening string) error {
+// A machine whose making got no answer may be in no list yet: it is looked for
+// again after each of these.
+var lateMachine = []time.Duration{0, 2 * time.Second, 8 * time.Second}
+
+// discardOpening removes what came of an opening, in the background. Close ends
+// the waits; it looks a last time itself.
+func (p *Provider) discardOpening(ctx context.Context, opening string) {
+	p.mu.Lock()
+	p.lost[opening] = true
+	p.mu.Unlock()
+	p.background.Go(func() {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
+		defer stop()
+		for _, wait := range lateMachine {
+			select {
+			case <-time.After(wait):
+			case <-p.closing:
+				return
+			}
+			if n, err := p.removeOpening(ctx, opening); err == nil && n > 0 {
+				p.mu.Lock()
+				delete(p.lost, opening)
+				p.mu.Unlock()
+				return
+			}
+		}
+	})
+}
+
+// removeOpening removes the machines of an opening there are, and counts them.
+func (p *Provider) removeOpening(ctx context.Context, opening string) (n int, err error) {
 	all, err := p.api.list(ctx, map[string]string{labelOpening: opening})
 	for _, l := range all {
 		if l.Metadata[labelOpening] == opening {
+			n++
 			err = errors.Join(err, p.api.kill(ctx, l.SandboxID))
 		}
 	}
-	return err
+	return n, err
 }
 
 // plan is one box to be.
@@ -233,7 +287,7 @@ func (p *Provider) plan(spec sandbox.Spec) (plan, error) {
 	}
 	for k, v := range spec.Env {
 		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(v, "\x00") {
-			return plan{}, fmt.Errorf("environment variable %q: a name holds no '=' and neither part a NUL byte", k)
+			return plan{}, fmt.Errorf("%w: environment variable %q: a name holds no '=' and neither part a NUL byte", sandbox.ErrSpec, tame(k))
 		}
 		env[k] = v
 	}
@@ -290,6 +344,9 @@ func (p *Provider) enter() (leave func(), err error) {
 // its error; they end with their lease.
 func (p *Provider) Close(ctx context.Context) error {
 	p.mu.Lock()
+	if !p.closed {
+		close(p.closing)
+	}
 	p.closed = true
 	open := slices.Collect(maps.Keys(p.boxes))
 	p.mu.Unlock()
@@ -309,8 +366,14 @@ func (p *Provider) Close(ctx context.Context) error {
 	p.mu.Lock()
 	left := slices.Collect(maps.Keys(p.left))
 	clear(p.left)
+	lost := slices.Collect(maps.Keys(p.lost))
+	clear(p.lost)
 	p.mu.Unlock()
 	var failed []error
+	for _, opening := range lost { // it may have come by now
+		_, err := p.removeOpening(ctx, opening)
+		failed = append(failed, err)
+	}
 	for _, id := range left { // what did not work then may work now
 		failed = append(failed, p.api.kill(ctx, id))
 	}
@@ -318,17 +381,13 @@ func (p *Provider) Close(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// discard removes a machine that is not wanted, in the background.
+// discard removes a machine that is not wanted, in the background, which
+// nobody waits for but Close. It outlives ctx.
 func (p *Provider) discard(ctx context.Context, id string) {
-	p.aside(ctx, func(ctx context.Context) error { return p.api.kill(ctx, id) }, id)
-}
-
-// aside runs a removal that nobody waits for but Close. It outlives ctx.
-func (p *Provider) aside(ctx context.Context, remove func(ctx context.Context) error, id string) {
 	p.background.Go(func() {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 		defer stop()
-		if remove(ctx) != nil && id != "" {
+		if p.api.kill(ctx, id) != nil {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.left[id] = true

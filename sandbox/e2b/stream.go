@@ -55,7 +55,7 @@ func (e envd) open(ctx context.Context, r startRequest) (*stream, error) {
 	if err != nil {
 		return fail(err)
 	}
-	first, err := next(body)
+	first, err := next(body, e.secrets())
 	if err == nil && (first.Event.Start == nil || first.Event.Start.PID == 0) {
 		err = fmt.Errorf("%w: a stream that begins without a process", errAnswer)
 	}
@@ -72,7 +72,7 @@ func (e envd) open(ctx context.Context, r startRequest) (*stream, error) {
 // Read reads the process's standard output. It ends with the process.
 func (s *stream) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
-		doc, err := next(s.body)
+		doc, err := next(s.body, s.e.secrets())
 		if err != nil {
 			if errors.Is(err, io.EOF) { // a stream may not end before its process
 				err = io.ErrUnexpectedEOF
@@ -109,6 +109,9 @@ func (s *stream) lastWords() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	words := strings.TrimSpace(string(s.words))
+	for _, secret := range s.e.secrets() {
+		words = strings.ReplaceAll(words, secret, "[redacted]")
+	}
 	if len(words) > shownBody {
 		words = words[len(words)-shownBody:]
 	}

@@ -32,7 +32,7 @@ func (c *Client) Bind(ctx context.Context, dirs []string, narrow bool, top strin
 }
 
 // Bound are the calls of a client that Bind has prepared for. They are those of
-// [Client], and can have ErrDenied for an error.
+// [Client], and can have ErrBounds for an error.
 type Bound struct{ c *Client }
 
 // Bound returns the client's bound calls.

@@ -110,6 +110,23 @@ func (s *server) on(bound bool, f func()) error {
 	return nil
 }
 
+// bounded tells an error of a bound call that the restriction made from one that
+// the modes of files did: these the kernel judges apart, when it is only asked.
+func (w *wireError) bounded(bound bool, path string, access uint32) *wireError {
+	if !bound || w.Kind != wireDenied {
+		return w
+	}
+	err := unix.Access(path, access)
+	for access&unix.W_OK != 0 && errors.Is(err, unix.ENOENT) && path != "/" { // the parents that a file needs
+		path = filepath.Dir(path)
+		err = unix.Access(path, access)
+	}
+	if err == nil {
+		w.Kind = wireBounds
+	}
+	return w
+}
+
 // newRuleset says that below top only the roots can be reached, and everything
 // elsewhere: the kernel's rules only ever permit, so each of the root
 // directory's entries but top's has one. Links among them lead to others.

@@ -19,6 +19,10 @@ const EncloseFlag = "--enclose"
 // words say why.
 const ExitEnclose = 69
 
+// NoMemory is what the last words of such a guest hold when the kernel has killed
+// its box for want of memory: its exit status is that of the signal, 137.
+const NoMemory = "the machine's memory is used up"
+
 // Enclosure is the box that such a guest makes before it serves: namespaces of
 // its own for processes, mounts, network, hosts' names and shared memory; no
 // interface but lo; a root that cannot be written to; file systems in memory,

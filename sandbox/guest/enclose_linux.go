@@ -31,6 +31,7 @@ func enclose(in, out, errs *os.File) int {
 		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
 		Pdeathsig:  syscall.SIGKILL,
 	}
+	before := machineKills()
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintf(errs, "sandbox-agent: make namespaces: %v (it must be started as root)\n", err)
 		return ExitEnclose
@@ -42,6 +43,9 @@ func enclose(in, out, errs *os.File) int {
 		return 0
 	case errors.As(err, &exit):
 		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			if ws.Signal() == unix.SIGKILL && machineKills() > before {
+				fmt.Fprintln(errs, "sandbox-agent:", NoMemory)
+			}
 			return 128 + int(ws.Signal())
 		}
 		return exit.ExitCode()

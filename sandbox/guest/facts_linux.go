@@ -116,6 +116,10 @@ func oomKills() int64 {
 	return countIn("oom_kill", "/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 }
 
+// machineKills counts what the kernel of this machine has killed for want of
+// memory; 0 when it does not say.
+func machineKills() int64 { return countIn("oom_kill", "/proc/vmstat", "/proc/vmstat") }
+
 // forkRefusals counts how often the kernel has refused this box a process.
 func forkRefusals() int64 {
 	return countIn("max", "/sys/fs/cgroup/pids.events", "/sys/fs/cgroup/pids/pids.events")

@@ -26,7 +26,7 @@ func (s *server) read(c *call, req readRequest) done {
 		err = e
 	}
 	if err != nil {
-		return done{Err: toWire(err)}
+		return done{Err: toWire(err).bounded(req.Bound, string(req.Path), unix.R_OK)}
 	}
 	defer unix.Close(fd)
 	buf := make([]byte, min(max(req.Limit, 0), maxChunk))
@@ -113,7 +113,8 @@ func (s *server) beginWrite(f frame) error {
 		err = e
 	}
 	if err != nil {
-		return s.sendJSON(kindDone, f.id, done{Err: writeError(err)})
+		dir := filepath.Dir(string(req.Path))
+		return s.sendJSON(kindDone, f.id, done{Err: writeError(err).bounded(req.Bound, dir, unix.W_OK|unix.X_OK)})
 	}
 	s.writes[f.id] = w
 	return s.settleWrite(f.id, w, nil)
@@ -177,7 +178,7 @@ func (s *server) settleWrite(id uint32, w *writeOp, err error) error {
 		err = e
 	}
 	if err != nil {
-		return s.sendJSON(kindDone, id, done{Err: writeError(err)})
+		return s.sendJSON(kindDone, id, done{Err: writeError(err).bounded(w.bound, filepath.Dir(w.path), unix.W_OK|unix.X_OK)})
 	}
 	return s.sendJSON(kindDone, id, done{})
 }

@@ -30,7 +30,7 @@ func (s *server) list(c *call, req listRequest) done {
 		err = e
 	}
 	if err != nil {
-		return done{Err: toWire(err)}
+		return done{Err: toWire(err).bounded(req.Bound, root, unix.R_OK)}
 	}
 	slices.SortFunc(w.entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	var buf []byte

@@ -120,6 +120,7 @@ const (
 	wireNoSpace    = "no_space"
 	wireFileSize   = "file_size"
 	wireDenied     = "denied"
+	wireBounds     = "bounds"
 	wireUnbound    = "unbound"
 	wireOther      = "other"
 )
@@ -130,8 +131,10 @@ var (
 	ErrNotRegular = errors.New("not a regular file")
 	ErrNoSpace    = errors.New("no space left in the sandbox")
 	ErrFileSize   = errors.New("the file is larger than a process may make one")
-	// ErrDenied: the file's mode, or the box's bounds, forbid it.
+	// ErrDenied: the mode of the file, or of a directory above it, forbids it.
 	ErrDenied = errors.New("permission denied")
+	// ErrBounds: a bound call's bounds forbid it, and no mode does.
+	ErrBounds = errors.New("outside the bounds of the box")
 	// ErrUnbound: programs cannot be kept to directories here.
 	ErrUnbound = errors.New("programs cannot be kept to directories")
 	// ErrNoParent: the path leads through something that is no directory.
@@ -153,6 +156,8 @@ func (e *wireError) err() error {
 		return ErrFileSize
 	case wireDenied:
 		return ErrDenied
+	case wireBounds:
+		return ErrBounds
 	case wireUnbound:
 		return fmt.Errorf("%w: %s", ErrUnbound, printable(clip(e.Text, maxErrorText)))
 	case wireNoParent:

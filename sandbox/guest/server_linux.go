@@ -199,9 +199,15 @@ func (s *server) data(f frame) error {
 	return c.exec.feed(f.payload)
 }
 
-// quiesce ends every process of the box, and with them every command.
+// quiesce ends every process of the box, and with them every command. Who comes
+// then must get into the directory that programs start in, whatever its mode was
+// made: the guest owns it.
 func (s *server) quiesce(c *call) {
 	left := s.family.killAll(quiescePatience)
+	const owner = 0o700
+	if st, err := os.Stat(s.dir); err == nil && st.Mode().Perm()&owner != owner {
+		_ = os.Chmod(s.dir, st.Mode()|owner) // who cannot get in is told so then
+	}
 	s.finish(c, done{Left: left})
 }
 

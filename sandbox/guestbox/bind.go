@@ -60,7 +60,7 @@ func (s *bound) List(ctx context.Context, dir string, recursive bool, limit int)
 // denied is what the kernel forbids: a path that leads out of the roots by way
 // of a link, if not by its letters.
 func denied(err error) error {
-	if errors.Is(err, guest.ErrDenied) {
+	if errors.Is(err, guest.ErrBounds) {
 		return fmt.Errorf("%w: %w", sandbox.ErrRoots, err)
 	}
 	return err

@@ -21,6 +21,7 @@ func killChecks() []check {
 		{"X14", "a child that keeps the output open does not hold up the call", process, heldOutput},
 		{"Q1", "Quiesce kills what is left running", process, quiesceBackground},
 		{"Q1", "Quiesce kills a daemon", tools, quiesceDaemon},
+		{"Q4", "Quiesce opens a workspace that was closed", tools, quiesceClosed},
 		{"Q2", "Quiesce ends a call with its program's death", process, quiesceCall},
 		{"L8", "Close ends a call", process, closeDuringCall},
 		{"X8", "files can be read while a program runs", process, readDuringCall},
@@ -141,6 +142,15 @@ func quiesceDaemon(t *testing.T, k *contract) {
 	k.succeed(t, box, sandbox.Command{Argv: []string{"python3", "-c", daemon, "daemon.pid", "return"}})
 	k.quiesce(t, box)
 	k.wantDead(t, box, "daemon.pid")
+}
+
+func quiesceClosed(t *testing.T, k *contract) {
+	box := k.box(t)
+	write(t, box, "f", "kept")
+	k.succeed(t, box, sh("chmod 000 /workspace"))
+	k.quiesce(t, box)
+	wantRead(t, box, "f", "kept")
+	k.succeed(t, box, sh("echo more > g"))
 }
 
 func quiesceCall(t *testing.T, k *contract) {

@@ -27,6 +27,9 @@ type Capabilities struct {
 	// are Tools, else the checks that need one are skipped.
 	Symlink func(t *testing.T, box sandbox.Session, target, path string)
 	FIFO    func(t *testing.T, box sandbox.Session, path string)
+	// BigBytes is how large the largest file is that is written and read; 0 is
+	// the 16 MiB of F8. A test may take less where the same is tried elsewhere.
+	BigBytes int
 }
 
 // Run checks the contract of sandbox.Provider and sandbox.Session. It calls
