@@ -62,8 +62,25 @@ func accept(l net.Listener) net.Conn {
 func (s *server) carry(t *tunnel, conn *net.TCPConn) {
 	defer s.tunnels.remove(t.id)
 	var both sync.WaitGroup
-	both.Go(func() { pass(t, conn, conn, t) })
-	both.Go(func() { pass(conn, t, conn, t) })
+	delivered := make(chan struct{})
+	both.Go(func() {
+		err := pass(t, conn)
+		if errors.Is(err, errTunnel) && !isClosed(delivered) {
+			// The host has hung up, and what it said before is still on its way to
+			// the program: that is not to be lost, nor the program reset for talking.
+			_, err = io.Copy(io.Discard, conn)
+		}
+		if err != nil {
+			_, _ = conn.Close(), t.Close()
+		}
+	})
+	both.Go(func() {
+		err := pass(conn, t)
+		close(delivered)
+		if err != nil || t.hungUp() {
+			_, _ = conn.Close(), t.Close()
+		}
+	})
 	both.Wait()
 	_, _ = conn.Close(), t.Close()
 	if s.out.send(fromGuest|kindEnd, t.id, nil) == nil {
@@ -71,22 +88,33 @@ func (s *server) carry(t *tunnel, conn *net.TCPConn) {
 	}
 }
 
-// pass copies until there is no more and says so; when it cannot go on it breaks
-// both ends off.
+// pass copies until there is no more and says so.
 func pass(to interface {
 	io.Writer
 	CloseWrite() error
-}, from io.Reader, both ...io.Closer,
-) {
+}, from io.Reader,
+) error {
 	_, err := io.Copy(to, from)
 	if err == nil {
 		err = to.CloseWrite()
 	}
-	if err != nil {
-		for _, c := range both {
-			_ = c.Close()
-		}
+	return err
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
+}
+
+// hungUp tells whether the other end neither sends nor reads any more.
+func (t *tunnel) hungUp() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.gone
 }
 
 // awaitEnd waits until the other end is done with the tunnel as well.

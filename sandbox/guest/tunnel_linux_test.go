@@ -162,6 +162,24 @@ func TestAProgramThatGoes(t *testing.T) {
 	}
 }
 
+// TestAHostThatHangsUp has the host say something and hang up on a program that
+// talks on: what was said is not lost.
+func TestAHostThatHangsUp(t *testing.T) {
+	t.Parallel()
+	const size = 60_000
+	_, at := proxied(t, func(_ context.Context, conn net.Conn) {
+		_, _ = conn.Write(make([]byte, size))
+	})
+	for range 50 {
+		c := dial(t, at)
+		go func() { _, _ = io.Copy(c, zeros{}) }()
+		if n, _ := io.Copy(io.Discard, c); n != size {
+			t.Fatalf("the program got %d bytes of %d", n, size)
+		}
+		_ = c.Close()
+	}
+}
+
 func TestTunnelsEndWithTheClient(t *testing.T) {
 	t.Parallel()
 	began, ended := make(chan struct{}), make(chan error, 1)
