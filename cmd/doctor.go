@@ -112,9 +112,6 @@ func (a *app) checkStore(ctx context.Context) view.Check {
 	return c
 }
 
-// lowDisk is how much of the engine's disk must be free for nothing to be said.
-const lowDisk = 1 << 30
-
 // checkBoxes looks at what sandboxes are made with: what SANDBOX_PROVIDER says,
 // else Docker. template is the pack's own, "" for none. It returns the kind of
 // --sandbox that was looked at, "" for none that there is, and whether it is to
@@ -158,7 +155,7 @@ func (a *app) checkDocker(ctx context.Context) (view.Check, bool) {
 	c := view.Check{Name: sandboxDocker, Status: checkOK, Detail: fmt.Sprintf("%s %s at %s, %d CPUs, %.1f GB", e.Name, e.Version, e.Host, e.CPUs, float64(e.MemoryBytes)/1e9)}
 	if e.Dir != "" { // it is on this machine
 		c.Detail += fmt.Sprintf(", %.1f GB of disk free at %s", float64(e.DiskFreeBytes)/1e9, e.Dir)
-		if e.DiskFreeBytes < lowDisk {
+		if e.LowOnDisk() {
 			c.Status, c.NextStep = checkWarn, "agentclash sandbox gc; docker system prune"
 		}
 	}

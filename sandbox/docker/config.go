@@ -16,6 +16,7 @@ import (
 
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/guest"
+	"github.com/agentclash/agentclash/sandbox/guestbox"
 )
 
 // Where the guest is in every container.
@@ -26,20 +27,10 @@ const (
 
 // The labels of everything that is made here.
 const (
-	labelOwner   = "dev.agentclash.owner"
-	labelHost    = "dev.agentclash.host"
-	labelRun     = "dev.agentclash.run"
-	labelTrial   = "dev.agentclash.trial"
-	labelAgent   = "dev.agentclash.agent"
-	labelCase    = "dev.agentclash.case"
-	labelExpires = "dev.agentclash.expires" // unix seconds
-	labelMemory  = "dev.agentclash.memory"  // bytes that its processes may take together
-	labelGuest   = "dev.agentclash.guest"   // of volumes: the guest's hash
-	labelImage   = "dev.agentclash.image"   // of images: which of ours
+	labelMemory = "dev.agentclash.memory" // bytes that its processes may take together
+	labelGuest  = "dev.agentclash.guest"  // of volumes: the guest's hash
+	labelImage  = "dev.agentclash.image"  // of images: which of ours
 )
-
-// maxLabel bounds what packs and people put into a label.
-const maxLabel = 256
 
 const defaultLifetime = 2 * time.Hour
 
@@ -72,21 +63,15 @@ func (p *Provider) plan(spec sandbox.Spec, img image, g guestFile) (plan, error)
 	if p.engine.CPUs > 0 { // engines refuse a limit beyond what they have
 		limits.NanoCPUs = min(limits.NanoCPUs, int64(p.engine.CPUs)*1e9)
 	}
-	for k, v := range spec.Env {
-		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(v, "\x00") {
-			return plan{}, fmt.Errorf("%w: environment variable %q: a name holds no '=' and neither part a NUL byte", sandbox.ErrSpec, tame(k))
-		}
+	if err := guestbox.CheckEnv(spec.Env); err != nil {
+		return plan{}, err
 	}
 	lifetime := spec.Lifetime
 	if lifetime <= 0 {
 		lifetime = defaultLifetime
 	}
 	labels := p.ownLabels(lifetime)
-	for key, v := range map[string]string{
-		labelRun: spec.Labels.RunID, labelTrial: spec.Labels.TrialID, labelAgent: spec.Labels.Agent, labelCase: spec.Labels.Case,
-	} {
-		labels[key] = tame(v)
-	}
+	maps.Copy(labels, guestbox.TrialLabels(spec.Labels))
 	labels[labelMemory] = strconv.FormatInt(limits.MemoryBytes, 10)
 	return plan{
 		image: img, volume: g.volume, limits: limits, layout: y,
@@ -96,28 +81,7 @@ func (p *Provider) plan(spec sandbox.Spec, img image, g guestFile) (plan, error)
 }
 
 func (p *Provider) ownLabels(lifetime time.Duration) map[string]string {
-	return map[string]string{
-		labelOwner: p.o.Owner, labelHost: p.o.HostID,
-		labelExpires: p.expiry(lifetime),
-	}
-}
-
-func (p *Provider) expiry(lifetime time.Duration) string {
-	return strconv.FormatInt(p.o.now().Add(lifetime).Unix(), 10)
-}
-
-// tame makes a label's value of a text from outside.
-func tame(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == '\uFFFD' {
-			return -1
-		}
-		return r
-	}, s)
-	if len(s) > maxLabel {
-		s = strings.ToValidUTF8(s[:maxLabel], "")
-	}
-	return s
+	return p.o.owner().Labels(p.o.now().Add(lifetime))
 }
 
 // config is the container, for the engine. The entry point is ours, whatever
@@ -225,25 +189,14 @@ func volumesOf(declared map[string]struct{}) map[string]bool {
 // says what differs; "" for nothing. An engine may leave things out with no
 // more than a warning.
 func (b plan) verify(f guest.Facts, guestBytes int64) string {
-	var wrong []string
-	want := func(ok bool, format string, args ...any) {
-		if !ok {
-			wrong = append(wrong, fmt.Sprintf(format, args...))
-		}
-	}
-	want(f.PID == 1, "the guest is process %d, not 1", f.PID)
-	want(f.GuestBytes == guestBytes, "the guest is a file of %d bytes, not %d", f.GuestBytes, guestBytes)
-	want(len(f.Interfaces) == 1 && f.Interfaces[0] == "lo", "its network interfaces are %q", f.Interfaces)
-	want(f.CapEff == 0, "it has the capabilities %#x", f.CapEff)
-	want(f.NoNewPrivs, "it can gain privileges")
-	want(f.Seccomp == 2, "its system calls are not filtered")
-	want(f.PIDsMax > 0 && f.PIDsMax <= b.limits.PIDs, "its limit of processes is %s, not %d", limitText(f.PIDsMax), b.limits.PIDs)
-	want(f.MemoryMax > 0 && f.MemoryMax <= b.limits.MemoryBytes, "its limit of memory is %s, not %d", limitText(f.MemoryMax), b.limits.MemoryBytes)
-	want(f.OpenFiles > 0 && f.OpenFiles <= b.limits.OpenFiles, "its limit of open files is %s, not %d", limitText(f.OpenFiles), b.limits.OpenFiles)
-	want(b.limits.FileBytes == 0 || f.FileBytes > 0 && f.FileBytes <= b.limits.FileBytes, "its limit of a file's size is %s, not %d", limitText(f.FileBytes), b.limits.FileBytes)
-	want(f.WorkspaceBytes > 0 && f.WorkspaceBytes <= b.layout.workspace, "its workspace has %d bytes, not %d", f.WorkspaceBytes, b.layout.workspace)
-	want(f.UID == b.image.uid, "its user is %d, not %d", f.UID, b.image.uid)
-	return strings.Join(wrong, "; ")
+	d := guestbox.Check(f, guestBytes)
+	d.Want(f.PIDsMax > 0 && f.PIDsMax <= b.limits.PIDs, "its limit of processes is %s, not %d", limitText(f.PIDsMax), b.limits.PIDs)
+	d.Want(f.MemoryMax > 0 && f.MemoryMax <= b.limits.MemoryBytes, "its limit of memory is %s, not %d", limitText(f.MemoryMax), b.limits.MemoryBytes)
+	d.Want(f.OpenFiles > 0 && f.OpenFiles <= b.limits.OpenFiles, "its limit of open files is %s, not %d", limitText(f.OpenFiles), b.limits.OpenFiles)
+	d.Want(b.limits.FileBytes == 0 || f.FileBytes > 0 && f.FileBytes <= b.limits.FileBytes, "its limit of a file's size is %s, not %d", limitText(f.FileBytes), b.limits.FileBytes)
+	d.Want(f.WorkspaceBytes > 0 && f.WorkspaceBytes <= b.layout.workspace, "its workspace has %d bytes, not %d", f.WorkspaceBytes, b.layout.workspace)
+	d.Want(f.UID == b.image.uid, "its user is %d, not %d", f.UID, b.image.uid)
+	return d.String()
 }
 
 func limitText(n int64) string {

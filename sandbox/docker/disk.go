@@ -34,6 +34,9 @@ func (e *Engine) locate(name, dir string) {
 	}
 }
 
+// LowOnDisk tells whether its disk, where it is of this machine, is nearly full.
+func (e Engine) LowOnDisk() bool { return e.Dir != "" && e.DiskFreeBytes < diskLow }
+
 // checkDisk refuses to go on with a full disk, and says once of one that is
 // nearly full.
 func (p *Provider) checkDisk() error {

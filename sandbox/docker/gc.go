@@ -15,6 +15,8 @@ import (
 	imagetypes "github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/volume"
 	"github.com/docker/docker/client"
+
+	"github.com/agentclash/agentclash/sandbox/guestbox"
 )
 
 const (
@@ -101,7 +103,7 @@ func (c *collection) containers(ctx context.Context) error {
 		if c.drop(func() error { return remove(ctx, c.cli, b.ID) }) {
 			c.found.Containers = append(c.found.Containers, LeftBox{
 				ID: b.ID[:min(12, len(b.ID))], State: b.State,
-				Run: tame(b.Labels[labelRun]), Agent: tame(b.Labels[labelAgent]), Case: tame(b.Labels[labelCase]),
+				Run: guestbox.Tame(b.Labels[guestbox.LabelRun]), Agent: guestbox.Tame(b.Labels[guestbox.LabelAgent]), Case: guestbox.Tame(b.Labels[guestbox.LabelCase]),
 			})
 		}
 	}

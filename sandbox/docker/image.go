@@ -19,6 +19,7 @@ import (
 	imagetypes "github.com/docker/docker/api/types/image"
 
 	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/sandbox/guestbox"
 )
 
 // image is an image the engine has.
@@ -305,5 +306,5 @@ func (r *pullReport) add(m pullMessage) {
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return tame(line)
+	return guestbox.Tame(line)
 }

@@ -13,6 +13,7 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 
 	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/sandbox/guestbox"
 )
 
 // A box's additional packages are a layer over its image: an image of its own,
@@ -53,7 +54,7 @@ func packageNames(given []string) ([]string, error) {
 	}
 	for _, n := range names {
 		if len(n) > 128 || !packageName.MatchString(n) {
-			return nil, fmt.Errorf("%w: additional package %q is not the name of a Debian package", sandbox.ErrSpec, tame(n))
+			return nil, fmt.Errorf("%w: additional package %q is not the name of a Debian package", sandbox.ErrSpec, guestbox.Tame(n))
 		}
 	}
 	return names, nil

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
+
+	"github.com/agentclash/agentclash/sandbox/guestbox"
 )
 
 // maxVersions bounds what is kept of the installed versions.
@@ -35,8 +37,8 @@ func (p *Provider) commit(ctx context.Context, w *workshop, installed map[string
 		}
 	}
 	labels := map[string]string{
-		labelImage: imageLayer, labelLayer: w.layer.key, labelBase: tame(w.layer.base.ref), labelPackages: versionList(installed),
-		labelOwner: "", labelHost: "", labelExpires: "", labelMemory: "",
+		labelImage: imageLayer, labelLayer: w.layer.key, labelBase: guestbox.Tame(w.layer.base.ref), labelPackages: versionList(installed),
+		guestbox.LabelOwner: "", guestbox.LabelHost: "", guestbox.LabelExpires: "", labelMemory: "",
 	}
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		changes = append(changes, "LABEL "+key+"="+quoted(labels[key]))

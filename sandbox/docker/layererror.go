@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/sandbox/guest"
+	"github.com/agentclash/agentclash/sandbox/guestbox"
 )
 
 // unlocated is how apt-get says that it knows no such package.
@@ -73,5 +74,5 @@ func lastError(said string) string {
 			last = line
 		}
 	}
-	return fmt.Sprintf("%q", tame(last))
+	return fmt.Sprintf("%q", guestbox.Tame(last))
 }

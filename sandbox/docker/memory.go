@@ -201,7 +201,7 @@ func (p *Provider) othersMemory(ctx context.Context) (int64, error) {
 	}
 	var sum int64
 	for _, c := range all {
-		mine := c.Labels[labelOwner] == p.o.Owner && c.Labels[labelHost] == p.o.HostID
+		mine := p.o.owner().Has(c.Labels)
 		if mine || c.State == stateRemoving || p.o.abandoned(c.Labels) {
 			continue
 		}

@@ -3,6 +3,8 @@ package docker
 import (
 	"cmp"
 	"time"
+
+	"github.com/agentclash/agentclash/sandbox/guestbox"
 )
 
 // The images that are known by name here.
@@ -70,6 +72,10 @@ func (o Options) progress(line string) {
 	if o.Progress != nil {
 		o.Progress(line)
 	}
+}
+
+func (o Options) owner() guestbox.Owner {
+	return guestbox.Owner{Process: o.Owner, Host: o.HostID, Alive: o.Alive}
 }
 
 func (o Options) image() string { return cmp.Or(o.Image, DefaultImage) }

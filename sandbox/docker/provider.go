@@ -16,6 +16,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/sandbox/guestbox"
 )
 
 // Provider opens boxes on one engine. It implements [sandbox.Provider].
@@ -363,7 +364,7 @@ func (p *Provider) name(b plan) string {
 			return r
 		}
 		return -1
-	}, b.labels[labelRun])
+	}, b.labels[guestbox.LabelRun])
 	if len(run) > 8 {
 		run = run[len(run)-8:]
 	}

@@ -4,19 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/client"
+
+	"github.com/agentclash/agentclash/sandbox/guestbox"
 )
 
 const (
-	// expiryGrace is how long a box may outlive its lifetime before someone
-	// other than its owner removes it: clocks of two machines differ.
-	expiryGrace = time.Minute
 	// volumeAge is how old a guest's volume that nothing uses may get.
 	volumeAge = 24 * time.Hour
 )
@@ -73,7 +71,7 @@ const stateRemoving = "removing"
 func ours(ctx context.Context, cli *client.Client) ([]container.Summary, error) {
 	ctx, stop := context.WithTimeout(ctx, callTime)
 	defer stop()
-	all, err := cli.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labelOwner))})
+	all, err := cli.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", guestbox.LabelOwner))})
 	if err != nil {
 		return nil, fmt.Errorf("list the containers of sandboxes: %w", err)
 	}
@@ -117,13 +115,5 @@ func (o Options) reap(ctx context.Context, cli *client.Client) (int, error) {
 
 // abandoned tells from a container's labels whether nobody looks after it.
 func (o Options) abandoned(labels map[string]string) bool {
-	owner, host := labels[labelOwner], labels[labelHost]
-	if owner == o.Owner && host == o.HostID {
-		return false
-	}
-	if host == o.HostID && o.Alive != nil && !o.Alive(owner) {
-		return true
-	}
-	expires, err := strconv.ParseInt(labels[labelExpires], 10, 64)
-	return err == nil && o.now().After(time.Unix(expires, 0).Add(expiryGrace))
+	return o.owner().Abandoned(labels, o.now())
 }

@@ -103,5 +103,5 @@ func (s *Session) mourn(ctx context.Context) error {
 
 // lastWords is the end of what the guest said on its standard error.
 func (s *stream) lastWords() string {
-	return strings.ToValidUTF8(tame(strings.TrimSpace(string(s.last.bytes()))), "")
+	return strings.ToValidUTF8(guestbox.Tame(strings.TrimSpace(string(s.last.bytes()))), "")
 }

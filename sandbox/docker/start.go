@@ -214,7 +214,7 @@ func (p *Provider) createOnce(ctx context.Context, b plan, name string) (string,
 	if ierr != nil || there.Config == nil || there.State == nil {
 		return "", nil, err
 	}
-	if there.Config.Labels[labelOwner] != p.o.Owner || there.Config.Labels[labelHost] != p.o.HostID || there.State.Status != container.StateCreated {
+	if !p.o.owner().Has(there.Config.Labels) || there.State.Status != container.StateCreated {
 		return "", nil, fmt.Errorf("the name %s is another's: %w", name, err)
 	}
 	return there.ID, nil, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/sandbox/guestbox"
 )
 
 // warmTime is how long a box may wait to be opened, and so how much longer it
@@ -102,7 +103,7 @@ func (p *Provider) openWarm(ctx context.Context, w *warmBox, spec sandbox.Spec) 
 		p.returned(w)
 	}
 	b.lifetime += warmTime
-	b.labels[labelExpires] = p.expiry(b.lifetime)
+	b.labels[guestbox.LabelExpires] = guestbox.Expiry(p.o.now().Add(b.lifetime))
 	b.ahead = func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

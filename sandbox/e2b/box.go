@@ -135,20 +135,9 @@ func unmade(st *stream, err error) error {
 // verify says what differs between what the guest found around it and what was
 // ordered; "" for nothing.
 func verify(f guest.Facts, size int64, user int) string {
-	var wrong []string
-	want := func(ok bool, format string, args ...any) {
-		if !ok {
-			wrong = append(wrong, fmt.Sprintf(format, args...))
-		}
-	}
-	want(f.PID == 1, "the guest is process %d, not 1", f.PID)
-	want(f.GuestBytes == size, "the guest is a file of %d bytes, not %d", f.GuestBytes, size)
-	want(len(f.Interfaces) == 1 && f.Interfaces[0] == "lo", "its network interfaces are %q", f.Interfaces)
-	want(f.CapEff == 0, "it has the capabilities %#x", f.CapEff)
-	want(f.NoNewPrivs, "it can gain privileges")
-	want(f.Seccomp == 2, "its system calls are not filtered")
-	want(f.UID == user && f.GID == user, "its user is %d:%d, not %d", f.UID, f.GID, user)
-	return strings.Join(wrong, "; ")
+	d := guestbox.Check(f, size)
+	d.Want(f.UID == user && f.GID == user, "its user is %d:%d, not %d", f.UID, f.GID, user)
+	return d.String()
 }
 
 // ID is the machine's id, as E2B shows it.

@@ -11,28 +11,20 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/sandbox/guestbox"
 )
 
 // The labels of every machine that is made here.
 const (
-	labelKind    = "dev.agentclash.kind" // always kindBox
-	labelOwner   = "dev.agentclash.owner"
-	labelHost    = "dev.agentclash.host"
-	labelRun     = "dev.agentclash.run"
-	labelTrial   = "dev.agentclash.trial"
-	labelAgent   = "dev.agentclash.agent"
-	labelCase    = "dev.agentclash.case"
-	labelExpires = "dev.agentclash.expires" // unix seconds
+	labelKind    = "dev.agentclash.kind"    // always kindBox
 	labelOpening = "dev.agentclash.opening" // one call of Open
 
-	kindBox  = "sandbox"
-	maxLabel = 256
+	kindBox = "sandbox"
 )
 
 const (
@@ -285,21 +277,15 @@ func (p *Provider) plan(spec sandbox.Spec) (plan, error) {
 	if spec.Network != nil {
 		maps.Copy(env, sandbox.ProxyVariables(cmp.Or(spec.NetworkPort, sandbox.ProxyPort)))
 	}
-	for k, v := range spec.Env {
-		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(v, "\x00") {
-			return plan{}, fmt.Errorf("%w: environment variable %q: a name holds no '=' and neither part a NUL byte", sandbox.ErrSpec, tame(k))
-		}
-		env[k] = v
+	if err := guestbox.CheckEnv(spec.Env); err != nil {
+		return plan{}, err
 	}
+	maps.Copy(env, spec.Env)
 	ends := p.o.Now().Add(spec.Lifetime)
-	labels := map[string]string{
-		labelKind: kindBox, labelOwner: p.o.Owner, labelHost: p.o.HostID, labelOpening: rand.Text(),
-		labelExpires: strconv.FormatInt(ends.Unix(), 10),
-	}
-	for key, v := range map[string]string{
-		labelRun: spec.Labels.RunID, labelTrial: spec.Labels.TrialID, labelAgent: spec.Labels.Agent, labelCase: spec.Labels.Case,
-	} {
-		if v = tame(v); v != "" {
+	labels := p.o.owner().Labels(ends)
+	labels[labelKind], labels[labelOpening] = kindBox, rand.Text()
+	for key, v := range guestbox.TrialLabels(spec.Labels) {
+		if v != "" {
 			labels[key] = v
 		}
 	}
@@ -312,20 +298,6 @@ func (b plan) port() int { return cmp.Or(b.spec.NetworkPort, sandbox.ProxyPort) 
 // and a little longer than its guest.
 func (b plan) lease(now time.Time, lease time.Duration) time.Duration {
 	return max(min(lease, b.ends.Sub(now)+time.Minute), time.Second)
-}
-
-// tame makes a label's value of a text from outside.
-func tame(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == '\uFFFD' {
-			return -1
-		}
-		return r
-	}, s)
-	if len(s) > maxLabel {
-		s = strings.ToValidUTF8(s[:maxLabel], "")
-	}
-	return s
 }
 
 // enter begins what Close must wait for.

@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"time"
-)
 
-// expiryGrace is how long a box may outlive its lifetime before someone other
-// than its owner removes it: clocks of two machines differ.
-const expiryGrace = time.Minute
+	"github.com/agentclash/agentclash/sandbox/guestbox"
+)
 
 // Reap removes the machines that dead processes of this host have left, and
 // those of any host whose time is over. It touches nothing of a living process,
@@ -49,13 +45,9 @@ func Reap(ctx context.Context, o Options, dry bool) (removed int, err error) {
 
 // abandoned tells from a machine's labels whether nobody looks after it.
 func (o Options) abandoned(labels map[string]string) bool {
-	owner, host := labels[labelOwner], labels[labelHost]
-	if labels[labelKind] != kindBox || owner == o.Owner && host == o.HostID {
-		return false
-	}
-	if host == o.HostID && o.Alive != nil && !o.Alive(owner) {
-		return true
-	}
-	expires, err := strconv.ParseInt(labels[labelExpires], 10, 64)
-	return err == nil && o.Now().After(time.Unix(expires, 0).Add(expiryGrace))
+	return labels[labelKind] == kindBox && o.owner().Abandoned(labels, o.Now())
+}
+
+func (o Options) owner() guestbox.Owner {
+	return guestbox.Owner{Process: o.Owner, Host: o.HostID, Alive: o.Alive}
 }
