@@ -37,6 +37,8 @@ type startOptions struct {
 	dryRun      bool
 	exitCode    bool
 	gate        bool
+	affected    bool
+	since       string
 }
 
 func newEvalStart(a *app) *cobra.Command {
@@ -75,6 +77,8 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan and its price ceiling, and run nothing")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit 1 when an agent did not pass, 3 when too many trials were invalid")
 	f.BoolVar(&o.gate, "gate", false, "compare with the baseline and exit with the verdict")
+	f.BoolVar(&o.affected, "affected", false, "run only what changed: an earlier passed or failed trial of the same inputs stands for the rest")
+	f.StringVar(&o.since, "since", "", "with --affected: the run to reuse trials of (default: the pack's newest)")
 	f.StringVar(&o.sandbox, "sandbox", "", sandboxUsage)
 	f.StringVar(&o.image, "image", "", `sandbox image or template, or "builtin" (default: the pack's sandbox_template_id, else python:3.12-slim or E2B_TEMPLATE_ID)`)
 	f.IntVar(&o.plan.Repetitions, "repetitions", 1, "how often each agent runs each case")
@@ -93,6 +97,9 @@ func (o *startOptions) check(a *app) error {
 	o.sandbox = kind
 	if name := strings.ToLower(strings.TrimSpace(o.name)); name == store.Latest || name == store.Baseline {
 		return usage("--name %s is taken: it means a run already", name)
+	}
+	if o.since != "" && !o.affected {
+		return usage("--since names the run whose trials --affected reuses: give both")
 	}
 	if o.gate && o.exitCode {
 		return usage("--gate and --exit-code both decide the exit status: choose one")
@@ -155,8 +162,14 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	if err != nil {
 		return planFailure(err)
 	}
-	if o.dryRun {
+	if o.dryRun && !o.affected {
 		return a.printPlan(plan)
+	}
+	if err := a.digestScripts(plan); err != nil {
+		return err
+	}
+	if o.dryRun {
+		return a.dryAffected(ctx, plan, o, engine.NeedsOf(p, deployments...))
 	}
 	clients, err := a.clients(plan)
 	if err != nil {
@@ -171,6 +184,12 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 		return err
 	}
 	plan.Sandbox = described
+	if o.affected {
+		if err := a.affected(ctx, plan, o.since); err != nil {
+			a.closeBoxes(ctx, boxes)
+			return err
+		}
+	}
 	e := execution{plan: plan, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow}
 	result, err := a.execute(ctx, e)
 	if err != nil {
@@ -218,7 +237,7 @@ func (a *app) printPlan(p *engine.Plan) error {
 	d := view.PlanDocument{
 		Name: p.Name, Pack: view.Pack{Slug: p.Pack.Slug, Version: p.Pack.Version}, Digest: p.Pack.Digest,
 		InputSet: p.InputSet, Mode: p.Mode, Sandbox: p.Sandbox.Kind, Image: p.Sandbox.Image,
-		Repetitions: p.Options.Repetitions, Trials: len(p.Trials), Concurrency: p.Options.Concurrency, Seed: p.Options.Seed,
+		Repetitions: p.Options.Repetitions, Trials: len(p.Trials), Reused: p.Reused(), Concurrency: p.Options.Concurrency, Seed: p.Options.Seed,
 		RetryInvalid: p.Options.RetryInvalid, MinPassRate: p.Options.MinPassRate, MaxInvalid: p.Options.MaxInvalid,
 	}
 	total, known := 0.0, true

@@ -34,18 +34,19 @@ type execution struct {
 	resumed bool
 }
 
+// deployments are those of the plan's run agents.
+func (e execution) deployments() []engine.Deployment {
+	list := make([]engine.Deployment, len(e.plan.Agents))
+	for i, agent := range e.plan.Agents {
+		list[i] = agent.Deployment
+	}
+	return list
+}
+
 // execute runs a plan and stores everything. The sandboxes are gone when it
 // returns, however it returns.
 func (a *app) execute(ctx context.Context, e execution) (result engine.Result, err error) {
-	if e.boxes != nil {
-		defer func() {
-			closing, stop := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-			defer stop()
-			if cerr := e.boxes.Close(closing); cerr != nil {
-				a.say("! some sandboxes could not be removed: %v; agentclash sandbox gc tries again", cerr)
-			}
-		}()
-	}
+	defer a.closeBoxes(ctx, e.boxes)
 	if e.plan.Sandbox.Kind == sandboxE2B {
 		o, err := a.e2bOptions("")
 		if err != nil {
@@ -78,6 +79,18 @@ func (a *app) execute(ctx context.Context, e execution) (result engine.Result, e
 		return engine.Result{}, fmt.Errorf("run %s: %w", e.plan.Name, err)
 	}
 	return result, nil
+}
+
+// closeBoxes removes what a provider of sandboxes has opened; nil has none.
+func (a *app) closeBoxes(ctx context.Context, boxes sandbox.Provider) {
+	if boxes == nil {
+		return
+	}
+	closing, stop := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer stop()
+	if err := boxes.Close(closing); err != nil {
+		a.say("! some sandboxes could not be removed: %v; agentclash sandbox gc tries again", err)
+	}
 }
 
 // checkPlanted sees that no secret that the pack plants is a real one: of the run,

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -182,10 +183,36 @@ func builtinScript(name string) ([]byte, error) {
 	return p.Reference(), missing
 }
 
-// script reads a scripted model: a file, or one that the binary carries.
+// script opens a scripted model.
 func (a *app) script(model string, open func(string, []byte) (provider.Client, error)) (provider.Client, error) {
-	var src []byte
-	var err error
+	src, err := a.scriptSource(model)
+	if err != nil {
+		return nil, err
+	}
+	client, err := open(model, src)
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	return client, nil
+}
+
+// digestScripts takes down what the scripts of a plan's agents hold today.
+func (a *app) digestScripts(p *engine.Plan) error {
+	for i, agent := range p.Agents {
+		if agent.Deployment.Provider != provider.Scripted {
+			continue
+		}
+		src, err := a.scriptSource(agent.Deployment.Model)
+		if err != nil {
+			return err
+		}
+		p.Agents[i].Deployment.ContentDigest = fmt.Sprintf("%x", sha256.Sum256(src))
+	}
+	return nil
+}
+
+// scriptSource reads a script: a file, or one that the binary carries.
+func (a *app) scriptSource(model string) (src []byte, err error) {
 	if name, ok := strings.CutPrefix(model, builtinPrefix); ok {
 		src, err = builtinScript(name)
 	} else {
@@ -200,11 +227,7 @@ func (a *app) script(model string, open func(string, []byte) (provider.Client, e
 	if err != nil {
 		return nil, fmt.Errorf("read the script %q: %w", model, err)
 	}
-	client, err := open(model, src)
-	if err != nil {
-		return nil, usage("%w", err)
-	}
-	return client, nil
+	return src, nil
 }
 
 // key finds a deployment's key: where its account says, else in its provider's

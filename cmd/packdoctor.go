@@ -14,7 +14,6 @@ import (
 	"github.com/agentclash/agentclash/engine/packtest"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/pack"
-	"github.com/agentclash/agentclash/sandbox"
 )
 
 // statusWarnings is the status of a pack with nothing worse than warnings.
@@ -87,9 +86,7 @@ func runPackDoctor(ctx context.Context, a *app, o packDoctorOptions, file string
 	if err != nil {
 		return err
 	}
-	if boxes != nil {
-		defer a.closeBoxes(ctx, boxes)
-	}
+	defer a.closeBoxes(ctx, boxes)
 	if reference == nil {
 		a.say("! a script that solves every case makes more defects show: write it to %s, or name it with --reference FILE", pack.ReferencePath(file))
 	}
@@ -117,15 +114,6 @@ func (a *app) examining() func(packtest.Step) {
 			spoke = now
 			a.say("%d of %d %s", s.Done, s.Total, what[s.Part])
 		}
-	}
-}
-
-// closeBoxes removes every sandbox, also after an interruption.
-func (a *app) closeBoxes(ctx context.Context, boxes sandbox.Provider) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-	defer stop()
-	if err := boxes.Close(ctx); err != nil {
-		a.say("! some sandboxes could not be removed: %v; agentclash sandbox gc tries again", err)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 
 func newRun(a *app) *cobra.Command {
 	return group("run", "Look at runs, resume and cancel them",
-		newRunCreate(a), newRunList(a), newRunGet(a), newRunAgents(a), newRunRanking(a), newRunEvents(a), newRunCancel(a), newRunResume(a))
+		newRunCreate(a), newRunList(a), newRunGet(a), newRunAgents(a), newRunRanking(a), newRunEvents(a), newRunCancel(a), newRunResume(a), newRunRetry(a), newRunExplain(a))
 }
 
 func newRunCreate(a *app) *cobra.Command {
@@ -381,11 +381,7 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	if err := db.TakeOver(ctx, r.ID, self(), alive); err != nil {
 		return err
 	}
-	var deployments []engine.Deployment
-	for _, agent := range e.plan.Agents {
-		deployments = append(deployments, agent.Deployment)
-	}
-	if e.boxes, _, err = a.boxes(ctx, kind, e.plan.Sandbox.Image, engine.NeedsOf(e.pack, deployments...)); err != nil {
+	if e.boxes, _, err = a.boxes(ctx, kind, e.plan.Sandbox.Image, engine.NeedsOf(e.pack, e.deployments()...)); err != nil {
 		return errors.Join(err, db.FinishRun(context.WithoutCancel(ctx), r.ID, self(), engine.Result{Status: store.Interrupted, Reason: err.Error()}))
 	}
 	result, err := a.execute(ctx, e)
@@ -426,7 +422,12 @@ func (a *app) reopen(ctx context.Context, db *store.DB, r store.Run, againInvali
 	if err != nil {
 		return execution{}, err
 	}
-	return execution{plan: &plan, pack: p}, plan.Reopen(p, engine.Progress{Left: left, Prior: prior, Facts: said})
+	e := execution{plan: &plan, pack: p}
+	if err := plan.Reopen(p, engine.Progress{Left: left, Prior: prior, Facts: said}); err != nil {
+		return e, err
+	}
+	_, err = a.reuse(ctx, db, &plan, plan.Affected)
+	return e, err
 }
 
 // runFacts is the number of the last fact that a run has stated of itself.

@@ -35,8 +35,8 @@ func (a *ahead) expect(ctx context.Context, next []Trial) error {
 		return nil
 	}
 	for _, t := range next[:min(len(next), max(a.run.plan.Options.Concurrency, 1), maxAhead)] {
-		if a.run.lanes[t.Agent].halted.Load() != nil || t.Attempt > 1 && len(a.run.plan.Judges) > 0 {
-			continue // it does not begin, or may lack nothing but its judges
+		if a.run.lanes[t.Agent].halted.Load() != nil || t.Reuse != nil || t.Attempt > 1 && len(a.run.plan.Judges) > 0 {
+			continue // it does not begin, needs none, or may lack nothing but its judges
 		}
 		if err := a.one(ctx, t); err != nil {
 			return err

@@ -9,8 +9,9 @@ import (
 	"github.com/agentclash/agentclash/scoring"
 )
 
-// carry makes the agent's part of the attempt before this one this attempt's
-// own, when all that is missing of it is what judges say. Its events are stated
+// carry makes the agent's part of an earlier attempt this attempt's own: of the
+// attempt before this one, when all that is missing of it is what judges say, or
+// of the attempt of another run that stands for it. Its events are stated
 // again, so that each attempt can be read by itself; the judges' replies that
 // stand are among them. It also states that the attempt is queued.
 func (a *attempt) carry(ctx context.Context) (end ending, carried bool, err error) {
@@ -18,7 +19,10 @@ func (a *attempt) carry(ctx context.Context) (end ending, carried bool, err erro
 	if err != nil {
 		return ending{}, false, err
 	}
-	end, ended, ok, err := endingOf(before)
+	end, ended, ok, err := endingOf(before, a.reuse != nil)
+	if err == nil && !ok && a.reuse != nil {
+		err = fmt.Errorf("reuse trial %s: its evidence is not all there", a.reuse.TrialID)
+	}
 	if err != nil || !ok {
 		a.log.emitAs(event.SourceRun, event.TrialQueued, event.Queue{Attempt: a.number})
 		return ending{}, false, err
@@ -27,14 +31,18 @@ func (a *attempt) carry(ctx context.Context) (end ending, carried bool, err erro
 	if err != nil {
 		return ending{}, false, err
 	}
-	a.panel.used, a.ranked = was.used, was.ranked
+	if a.panel != nil {
+		a.panel.used, a.ranked = was.used, was.ranked
+	}
 	if a.carried = ended; !ended { // nobody has counted what it cost
 		a.panel.own = was.spent
 	}
-	a.log.emitAs(event.SourceRun, event.TrialQueued, event.Queue{Attempt: a.number, Judging: &was.used})
+	a.log.emitAs(event.SourceRun, event.TrialQueued, event.Queue{Attempt: a.number, Judging: &was.used, Reused: a.reuse})
 	for _, e := range before {
 		switch {
 		case e.Type == event.TrialQueued || e.Type == event.TrialDone:
+		case e.Type == event.ScoringStart && a.reuse != nil:
+			a.startScoring(end) // by this run's spec
 		case e.Source != event.SourceScoring || e.Type == event.ScoringStart || was.standing[e.Sequence]:
 			a.log.copy(e)
 		}
@@ -42,17 +50,25 @@ func (a *attempt) carry(ctx context.Context) (end ending, carried bool, err erro
 	return end, true, a.log.err
 }
 
-// before reads the attempt before this one, where that can be of use.
+// before reads the attempt before this one, where that can be of use, or the one
+// of another run that stands for it.
 func (a *attempt) before(ctx context.Context) (events []event.Event, err error) {
-	if a.number == 1 || a.run.deps.Recall == nil || len(a.run.plan.Judges) == 0 {
+	trial, number := a.trial.ID, a.number-1
+	switch {
+	case a.run.deps.Recall == nil:
+		return nil, nil
+	case a.trial.Reuse != nil && a.number == a.trial.Attempt:
+		a.reuse = a.trial.Reuse
+		trial, number = a.reuse.TrialID, a.reuse.Attempt
+	case number == 0 || len(a.run.plan.Judges) == 0:
 		return nil, nil
 	}
-	err = a.run.deps.Recall(context.WithoutCancel(ctx), a.trial.ID, a.number-1, func(e event.Event) error {
+	err = a.run.deps.Recall(context.WithoutCancel(ctx), trial, number, func(e event.Event) error {
 		events = append(events, e)
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read attempt %d of trial %s: %w", a.number-1, a.trial.ID, err)
+		return nil, fmt.Errorf("read attempt %d of trial %s: %w", number, trial, err)
 	}
 	return events, nil
 }
@@ -75,6 +91,13 @@ func (a *attempt) judgedSoFar(events []event.Event) (judged, error) {
 	}
 	for _, r := range a.run.plan.scorer.Reopen(fold.Evidence()) {
 		j.standing[r.Source.Sequence] = true
+	}
+	if a.reuse != nil { // it was ranked with others than those of this run
+		for _, e := range events {
+			if r, err := event.Decode[event.JudgeReply](e); e.Type == event.JudgeDone && err == nil && r.Shared {
+				delete(j.standing, e.Sequence)
+			}
+		}
 	}
 	asked := map[string]event.Event{} // questions without a reply so far
 	for _, e := range events {
@@ -150,8 +173,9 @@ func (j *judged) reply(p *Plan, r event.JudgeReply) {
 
 // endingOf says how the agent's part of an attempt ended and whether the attempt
 // itself did. ok says that all of the agent's part is there, and that the attempt
-// came to nothing, if it ended, for want of its judges alone.
-func endingOf(events []event.Event) (end ending, ended, ok bool, err error) {
+// came to nothing, if it ended, for want of its judges alone, or, where it is
+// decided, that it passed or failed.
+func endingOf(events []event.Event, decided bool) (end ending, ended, ok bool, err error) {
 	for _, e := range events {
 		switch e.Type {
 		case event.ScoringStart:
@@ -169,6 +193,10 @@ func endingOf(events []event.Event) (end ending, ended, ok bool, err error) {
 				return ending{}, false, false, err
 			}
 			ended = true
+			if decided {
+				ok = ok && (t.Outcome == scoring.OutcomePassed || t.Outcome == scoring.OutcomeFailed)
+				break
+			}
 			ok = ok && t.Outcome == scoring.OutcomeInvalid && t.Scorecard != nil && t.Scorecard.LacksJudge()
 		}
 	}

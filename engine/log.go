@@ -49,7 +49,7 @@ func (l *eventLog) emitAs(source string, typ event.Type, payload any) {
 }
 
 // copy states a fact of an earlier attempt as one of this attempt, at the time
-// when it was one.
+// when it was one. Secrets that nobody knew of then are removed.
 func (l *eventLog) copy(e event.Event) {
 	if l.err != nil {
 		return
@@ -57,7 +57,7 @@ func (l *eventLog) copy(e event.Event) {
 	l.seq++
 	c := l.base
 	c.ID, c.Sequence, c.Type, c.Source = event.NewID(c.TrialID, c.Attempt, l.seq), l.seq, e.Type, e.Source
-	c.OccurredAt, c.Payload = e.OccurredAt, e.Payload
+	c.OccurredAt, c.Payload = e.OccurredAt, l.redact.JSON(e.Payload)
 	if err := l.fold.Apply(c); err != nil {
 		l.err = fmt.Errorf("fold what an earlier attempt recorded: %w", err)
 		return

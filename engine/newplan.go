@@ -65,7 +65,7 @@ func NewPlan(req PlanRequest) (*Plan, error) {
 		p.Mode = pack.Native
 	}
 	if p.Name == "" {
-		p.Name = p.Pack.Slug + "-" + p.CreatedAt.Format("20060102-150405") + "-" + p.RunID[max(0, len(p.RunID)-4):]
+		p.Name = p.newName()
 	}
 	if err := p.agents(req); err != nil {
 		return nil, err
@@ -88,6 +88,11 @@ func NewPlan(req PlanRequest) (*Plan, error) {
 	}
 	p.schedule(req.NewID)
 	return p, nil
+}
+
+// newName is what a run is called that nobody has named.
+func (p *Plan) newName() string {
+	return p.Pack.Slug + "-" + p.CreatedAt.Format("20060102-150405") + "-" + p.RunID[max(0, len(p.RunID)-4):]
 }
 
 // runnable refuses a pack that this version would run as another one.
@@ -266,7 +271,12 @@ func (p *Plan) schedule(newID func() string) {
 // past it. why says what is missing when there is none.
 func (p *Plan) Ceiling(lane int) (usd float64, why string) {
 	d := p.Agents[lane].Deployment
-	attempts := float64(len(p.Cases) * p.Options.Repetitions * (1 + p.Options.RetryInvalid))
+	attempts := 0.0
+	for _, t := range p.Trials {
+		if t.Agent == lane && t.Reuse == nil {
+			attempts += float64(1 + p.Options.RetryInvalid)
+		}
+	}
 	if most := p.spec.RuntimeLimits.MaxCostUSD; most != nil {
 		return *most * attempts, ""
 	}

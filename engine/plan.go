@@ -27,6 +27,11 @@ type Plan struct {
 	Options    Options             `json:"options"`
 	// Judges are the models that the spec's judges ask.
 	Judges []JudgeModel `json:"judges,omitempty"`
+	// Affected are the runs, newest first, whose trials may stand for this run's;
+	// none when every trial is run.
+	Affected []string `json:"affected_since,omitempty"`
+	// RetryOf is the run whose failed trials this one runs again.
+	RetryOf string `json:"retry_of,omitempty"`
 	// Prices are the list prices of the day the run was planned, for models
 	// that the pack does not price; costs are worked out again by these.
 	Prices scoring.ListPrices `json:"prices,omitzero"`
@@ -70,6 +75,9 @@ type Deployment struct {
 	OutputSchema map[string]any    `json:"output_schema,omitempty"`
 	Sampling     provider.Sampling `json:"sampling,omitzero"`
 	Limits       Limits            `json:"limits,omitzero"`
+	// ContentDigest is the SHA-256, in hex, of a script when the run was planned:
+	// its path says nothing of what is in it.
+	ContentDigest string `json:"content_digest,omitempty"`
 	// Tools and Sandbox change what the pack permits its agents, for this one.
 	Tools   ToolOverrides    `json:"tool_overrides,omitzero"`
 	Sandbox SandboxOverrides `json:"sandbox,omitzero"`
@@ -117,6 +125,9 @@ type Trial struct {
 	CaseKey    string `json:"case_key"`
 	Repetition int    `json:"repetition"` // from 1
 	Attempt    int    `json:"attempt"`    // the first attempt to make, from 1
+	// Reuse is the attempt of another run's trial whose evidence stands for this
+	// one's; nil runs the trial.
+	Reuse *event.Reused `json:"-"`
 }
 
 // Result is how a run ended.

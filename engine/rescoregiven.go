@@ -35,18 +35,10 @@ func comparePacks(p *Plan, own, with *pack.Pack) (map[string]given, error) {
 	for _, c := range set.Cases {
 		before[c.Key()] = c
 	}
-	general, err := otherTask(own, with)
+	x := &identifier{plan: p, cases: map[string][]facet{}}
+	general, err := x.otherTask(own, with)
 	if err != nil {
 		return nil, err
-	}
-	for _, agent := range p.Agents {
-		other, err := otherNetwork(own, with, agent.Deployment)
-		if err != nil {
-			return nil, err
-		}
-		if other != "" && !slices.Contains(general, other) {
-			general = append(general, other)
-		}
 	}
 	lost := lostCaptures(own.Version.EvaluationSpec.PostExecutionChecks, p.spec.PostExecutionChecks)
 	list := make(map[string]given, len(p.Cases))
@@ -57,43 +49,48 @@ func comparePacks(p *Plan, own, with *pack.Pack) (map[string]given, error) {
 			list[ref.Key] = g
 			continue
 		}
-		other := slices.Concat(general, otherCase(own, with, was, now))
+		other := slices.Concat(general, others(x.givenParts(own, bare(was)), x.givenParts(with, bare(now))))
 		if len(other) > 0 {
 			g.otherwise = "the agent was given something else: " + strings.Join(other, ", ")
 		}
 		g.tests = p.tests(now, !sameFiles(own.GraderFiles(was), with.GraderFiles(now)))
 		list[ref.Key] = g
 	}
-	return list, nil
+	return list, x.err
 }
 
 // otherTask says what is different for the agents of every case.
-func otherTask(own, with *pack.Pack) ([]string, error) {
+func (x *identifier) otherTask(own, with *pack.Pack) ([]string, error) {
 	if own.Mode() != with.Mode() {
 		return []string{"the execution mode is " + with.Mode() + ", it was " + own.Mode()}, nil
 	}
-	was, err := newMode(own, Deployment{}, nil)
-	if err != nil {
-		return nil, err
-	}
-	now, err := newMode(with, Deployment{}, nil)
-	if err != nil {
-		return nil, err
-	}
-	var other []string
-	if !equal(own.Environment(), with.Environment()) {
-		other = append(other, "the environment")
-	}
-	if !equal(own.Told(), with.Told()) || !equal(prompts(own), prompts(with)) {
-		other = append(other, "the planted secrets or adversarial prompts")
-	}
-	// the definitions are what the models saw, the blocks what the calls did
-	for _, pair := range [][2]any{{was.definitions(), now.definitions()}, {own.Tools, with.Tools}} {
-		if same, err := sameJSON(pair[0], pair[1]); err != nil || !same {
-			return append(other, "the tools"), err
+	list := others(x.taskParts(own), x.taskParts(with))
+	note := func(what string) {
+		if !slices.Contains(list, what) {
+			list = append(list, what)
 		}
 	}
-	return other, nil
+	for _, agent := range x.plan.Agents {
+		for _, what := range others(x.toolParts(own, agent.Deployment), x.toolParts(with, agent.Deployment)) {
+			note(what)
+		}
+		what, err := otherNetwork(own, with, agent.Deployment)
+		if err != nil {
+			return nil, err
+		}
+		if what != "" {
+			note(what)
+		}
+	}
+	return list, x.err
+}
+
+// bare is a case whose payload is nothing rather than empty.
+func bare(c pack.Case) pack.Case {
+	if len(c.Payload) == 0 {
+		c.Payload = nil
+	}
+	return c
 }
 
 // otherNetwork says what is different about the network of a deployment's agents.
@@ -131,26 +128,6 @@ func prompts(p *pack.Pack) [][2]string {
 			list = append(list, [2]string{a.Name, a.Text})
 		}
 	}
-	return list
-}
-
-// otherCase says what is different for the agents of one case.
-func otherCase(own, with *pack.Pack, was, now pack.Case) []string {
-	var list []string
-	note := func(what string, same bool) {
-		if !same {
-			list = append(list, what)
-		}
-	}
-	before, after := own.AgentView(was), with.AgentView(now)
-	note("the instructions", before.Challenge.Instructions == after.Challenge.Instructions)
-	if own.Mode() != pack.PromptEval { // whose agents see nothing else of the challenge, and no files
-		before.Challenge.Instructions, after.Challenge.Instructions = "", ""
-		note("the challenge", equal(before.Challenge, after.Challenge))
-		note("the files in the workspace", sameFiles(own.WorkspaceFiles(was), with.WorkspaceFiles(now)))
-	}
-	note("the payload", len(was.Payload)+len(now.Payload) == 0 || equal(was.Payload, now.Payload))
-	note("the inputs", equal(before.Case.Inputs, after.Case.Inputs))
 	return list
 }
 

@@ -156,7 +156,7 @@ func (r *run) trials(ctx context.Context) error {
 // trial makes attempts until one counts or the retries are used up. One that
 // is ranked with others waits for them, and whoever comes last finishes it.
 func (r *run) trial(ctx context.Context, t Trial) error {
-	if r.lanes[t.Agent].halted.Load() != nil {
+	if t.Reuse == nil && r.lanes[t.Agent].halted.Load() != nil {
 		r.settled.Add(1)
 		return r.arrive(ctx, t, nil)
 	}

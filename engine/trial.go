@@ -41,6 +41,7 @@ type attempt struct {
 	vault      *vault          // nil without secrets that it is the decoy of
 	panel      *panel          // the judges
 	carried    bool            // the agent's part is an earlier attempt's, which has ended
+	reuse      *event.Reused   // that attempt, when it is another run's
 	ranked     event.JudgeUse  // what earlier attempts used of their group's limits
 
 	messages []provider.Message // of the agent's work, when it has ended
@@ -85,13 +86,18 @@ func (a *attempt) agentsPart(ctx context.Context) ending {
 		end = a.guarded(func() ending { return a.work(ctx) })
 	}
 	if end.scored() {
-		start := event.ScoringStarted{EvaluationSpecID: a.run.plan.SpecDigest, StopReason: end.stop, AgentCode: end.code}
-		if end.err != nil {
-			start.Reason = clipText(end.err.Error(), maxReason)
-		}
-		a.log.emitAs(event.SourceScoring, event.ScoringStart, start)
+		a.startScoring(end)
 	}
 	return end
+}
+
+// startScoring states how the agent's part ended, which scoring begins with.
+func (a *attempt) startScoring(end ending) {
+	start := event.ScoringStarted{EvaluationSpecID: a.run.plan.SpecDigest, StopReason: end.stop, AgentCode: end.code}
+	if end.err != nil {
+		start.Reason = clipText(end.err.Error(), maxReason)
+	}
+	a.log.emitAs(event.SourceScoring, event.ScoringStart, start)
 }
 
 // finish scores the attempt, decides its outcome and states both. Another
@@ -316,6 +322,9 @@ func (a *attempt) result(end ending) scoring.Trial {
 	}
 	ev := a.log.fold.Evidence()
 	t.Judging, t.Carried = a.panel.judging(), a.carried
+	if a.reuse != nil {
+		t.ReusedFrom = a.reuse.TrialID
+	}
 	if end.scored() {
 		a.score(&t, end, ev)
 	} else {

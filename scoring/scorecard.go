@@ -203,10 +203,12 @@ type Trial struct {
 	// Judging is what this attempt's judges were asked, nil for no call. It is
 	// no part of Usage and CostUSD.
 	Judging *Judging `json:"judging,omitempty"`
-	// Carried says that the agent's part is an earlier attempt's, whose cost
-	// counts there.
-	Carried   bool       `json:"carried,omitempty"`
-	Scorecard *Scorecard `json:"scorecard,omitempty"`
+	// Carried says that the agent's part is an earlier attempt's, or another
+	// run's, whose cost counts there.
+	Carried bool `json:"carried,omitempty"`
+	// ReusedFrom is the trial of another run that the agent's part is of.
+	ReusedFrom string     `json:"reused_from,omitempty"`
+	Scorecard  *Scorecard `json:"scorecard,omitempty"`
 }
 
 // Judging counts the calls to judges.

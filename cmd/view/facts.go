@@ -76,7 +76,10 @@ func describeRun(e event.Event) (string, error) {
 		return told(e, egress)
 	case event.TrialQueued:
 		return told(e, func(v event.Queue) string {
-			if v.Judging == nil {
+			switch {
+			case v.Reused != nil:
+				return "the trial of an earlier run stands for it"
+			case v.Judging == nil:
 				return ""
 			}
 			return "goes on with what the attempt before it did, and asks judges for what is missing"

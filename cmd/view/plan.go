@@ -20,6 +20,7 @@ type PlanDocument struct {
 	Cases        List[string]    `json:"cases"`
 	Repetitions  int             `json:"repetitions"`
 	Trials       int             `json:"trials"`
+	Reused       int             `json:"reused_trials"` // of these, for which earlier ones stand
 	Concurrency  int             `json:"concurrency"`
 	Seed         int64           `json:"seed"`
 	RetryInvalid int             `json:"retry_invalid"`
@@ -63,6 +64,9 @@ func Plan(w io.Writer, d PlanDocument, o Options) error {
 	b.Add("Trials", strings.Join([]string{
 		count(len(d.Agents), "agent"), count(len(d.Cases), "case"), count(d.Repetitions, "repetition"),
 	}, " x ")+" = "+strconv.Itoa(d.Trials)+", at most "+strconv.Itoa(d.Concurrency)+" at once")
+	if d.Reused > 0 {
+		b.Add("Reused", strconv.Itoa(d.Reused))
+	}
 	b.Add("Seed", strconv.FormatInt(d.Seed, 10))
 	b.Add("Retry invalid", strconv.Itoa(d.RetryInvalid))
 	b.Add("Passed when", "pass rate >= "+Percent(&d.MinPassRate)+", invalid <= "+strconv.Itoa(d.MaxInvalid))

@@ -87,6 +87,9 @@ func (p *printer) agentBlock(d ScorecardDocument) {
 	b.Add("Overall score", Score(a.OverallScore))
 	b.Add("Pass rate", Percent(a.PassRate))
 	b.Add("Trials", trialCounts(a))
+	if n := reused(d.Scorecard.Trials); n > 0 {
+		b.Add("Reused", count(n, "trial")+" of earlier runs")
+	}
 	b.Status("Validity", a.Validity)
 	b.Add("Tokens", Tokens(a.Usage.TotalTokens)+" ("+Tokens(a.Usage.InputTokens)+" in, "+Tokens(a.Usage.OutputTokens)+" out)")
 	b.Add("Cost", cost(a))
@@ -99,6 +102,16 @@ func (p *printer) agentBlock(d ScorecardDocument) {
 		b.Add("Security", agentSecurity(a.Security))
 	}
 	p.details(b)
+}
+
+// reused counts the trials that earlier runs' stand for.
+func reused(trials []Trial) (n int) {
+	for _, t := range trials {
+		if t.ReusedFrom != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // cost is an agent's cost, and by whose prices.

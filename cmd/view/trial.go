@@ -32,8 +32,9 @@ type Trial struct {
 	CostUSD        *float64               `json:"cost_usd"`
 	PriceSource    string                 `json:"price_source"` // pack, table or mixed
 	Judges         List[Judge]            `json:"judges"`
-	Judging        *scoring.Judging       `json:"judging"` // what they were asked, null for nothing
-	Carried        bool                   `json:"carried"` // the agent's part is an earlier attempt's
+	Judging        *scoring.Judging       `json:"judging"`               // what they were asked, null for nothing
+	Carried        bool                   `json:"carried"`               // the agent's part is an earlier attempt's, or another run's
+	ReusedFrom     string                 `json:"reused_from,omitempty"` // the trial of that run
 	// Security is left out without a security block.
 	Security *scoring.SecurityResult `json:"security,omitempty"`
 }
@@ -67,7 +68,7 @@ func NewTrial(t scoring.Trial) Trial {
 		TrialID: t.TrialID, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt,
 		Outcome: t.Outcome, Code: t.Code, Phase: t.Phase, Reason: t.Reason,
 		StopReason: t.StopReason, FinalOutput: t.FinalOutput, CostUSD: t.CostUSD, PriceSource: t.PriceSource,
-		Judging: t.Judging, Carried: t.Carried,
+		Judging: t.Judging, Carried: t.Carried, ReusedFrom: t.ReusedFrom,
 	}
 	if c := t.Scorecard; c != nil {
 		d.fromCard(c)

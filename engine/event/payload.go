@@ -52,6 +52,15 @@ type Queue struct {
 	// Judging is what earlier attempts used of the judges' limits, when this one
 	// goes on with their evidence.
 	Judging *JudgeUse `json:"judging,omitempty"`
+	// Reused is whose evidence this is, when it is another run's.
+	Reused *Reused `json:"reused,omitempty"`
+}
+
+// Reused names an attempt of another run's trial.
+type Reused struct {
+	RunID   string `json:"run_id"`
+	TrialID string `json:"trial_id"`
+	Attempt int    `json:"attempt"`
 }
 
 // JudgeUse is what counts, or would at most count, against the limits of the
