@@ -49,6 +49,7 @@ var layers = map[string][]string{
 	"engine/tool":                       {"sandbox", "sandbox/egress", "engine/provider", "engine/redact", "engine/tool/query", "pack/template"},
 	"engine/tool/query":                 {},
 	"engine/redact":                     {"scoring/encodings"},
+	"engine/otlp":                       {"engine/event", "engine/provider", "scoring"},
 	"engine/packtest":                   {"engine", "engine/event", "engine/provider", "engine/tool", "engine/tool/query", "pack", "sandbox", "scoring"},
 	"engine":                            {"pack", "scoring", "sandbox", "sandbox/egress", "engine/event", "engine/provider", "engine/redact", "engine/tool", "engine/tool/query"},
 	"store":                             {"engine", "engine/event", "scoring"},
@@ -63,6 +64,7 @@ var layers = map[string][]string{
 var only = map[string][]string{
 	"github.com/docker/docker":    {"sandbox/docker"},
 	"github.com/openai/openai-go": {"engine/provider/openai"},
+	"go.opentelemetry.io":         {"engine/otlp"},
 	// query reads the databases that agents leave in a box, in memory
 	"modernc.org/sqlite":                 {"store", "engine/tool/query"},
 	"modernc.org/libc":                   {"engine/tool/query"},

@@ -39,6 +39,7 @@ type startOptions struct {
 	gate        bool
 	affected    bool
 	since       string
+	traces      traceOptions
 }
 
 func newEvalStart(a *app) *cobra.Command {
@@ -79,6 +80,7 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.gate, "gate", false, "compare with the baseline and exit with the verdict")
 	f.BoolVar(&o.affected, "affected", false, "run only what changed: an earlier passed or failed trial of the same inputs stands for the rest")
 	f.StringVar(&o.since, "since", "", "with --affected: the run to reuse trials of (default: the pack's newest)")
+	o.traces.addFlags(f)
 	f.StringVar(&o.sandbox, "sandbox", "", sandboxUsage)
 	f.StringVar(&o.image, "image", "", `sandbox image or template, or "builtin" (default: the pack's sandbox_template_id, else python:3.12-slim or E2B_TEMPLATE_ID)`)
 	f.IntVar(&o.plan.Repetitions, "repetitions", 1, "how often each agent runs each case")
@@ -101,11 +103,14 @@ func (o *startOptions) check(a *app) error {
 	if o.since != "" && !o.affected {
 		return usage("--since names the run whose trials --affected reuses: give both")
 	}
+	if err := o.traces.check(); err != nil {
+		return err
+	}
 	if o.gate && o.exitCode {
 		return usage("--gate and --exit-code both decide the exit status: choose one")
 	}
-	if o.dryRun && (o.follow || o.gate || o.exitCode) {
-		return usage("--dry-run runs nothing: leave out --follow, --gate and --exit-code")
+	if o.dryRun && (o.follow || o.gate || o.exitCode || o.traces.endpoint != "") {
+		return usage("--dry-run runs nothing: leave out --follow, --gate, --exit-code and --otlp")
 	}
 	if a.interactive() {
 		return nil
@@ -190,7 +195,7 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 			return err
 		}
 	}
-	e := execution{plan: plan, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow}
+	e := execution{plan: plan, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow, traces: o.traces}
 	result, err := a.execute(ctx, e)
 	if err != nil {
 		return err

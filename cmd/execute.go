@@ -32,6 +32,7 @@ type execution struct {
 	boxes   sandbox.Provider  // nil when the mode needs none
 	follow  bool
 	resumed bool
+	traces  traceOptions
 }
 
 // deployments are those of the plan's run agents.
@@ -147,10 +148,14 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	traces, exported, err := a.exportLive(ctx, e.traces)
+	if err != nil {
+		return engine.Result{}, err
+	}
 	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) })
 	stop := a.beat(ctx, db, e.plan.RunID, cancel)
 	deps := engine.Deps{
-		Sink: event.Tee(recorder, screen...), Clients: e.clients.agents, Judges: e.clients.judges, Boxes: e.boxes, Queries: queries(),
+		Sink: event.Tee(recorder, append(screen, traces...)...), Clients: e.clients.agents, Judges: e.clients.judges, Boxes: e.boxes, Queries: queries(),
 		Secrets: e.clients.secrets, ToolSecrets: e.secrets, Now: a.p.Now,
 		Recall: func(ctx context.Context, trialID string, attempt int, yield func(event.Event) error) error {
 			return db.Events(ctx, store.EventFilter{TrialID: trialID, Attempt: attempt}, func(_ int64, e event.Event) error { return yield(e) })
@@ -161,6 +166,7 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 	if serr := wait(); serr != nil {
 		a.say("! the screen failed, the run did not: %v", serr)
 	}
+	exported()
 	return result, err
 }
 

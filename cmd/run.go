@@ -19,7 +19,7 @@ import (
 
 func newRun(a *app) *cobra.Command {
 	return group("run", "Look at runs, resume and cancel them",
-		newRunCreate(a), newRunList(a), newRunGet(a), newRunAgents(a), newRunRanking(a), newRunEvents(a), newRunCancel(a), newRunResume(a), newRunRetry(a), newRunExplain(a))
+		newRunCreate(a), newRunList(a), newRunGet(a), newRunAgents(a), newRunRanking(a), newRunEvents(a), newRunCancel(a), newRunResume(a), newRunRetry(a), newRunExplain(a), newRunExport(a))
 }
 
 func newRunCreate(a *app) *cobra.Command {

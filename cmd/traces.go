@@ -1,0 +1,111 @@
+package cmd
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/otlp"
+	"github.com/agentclash/agentclash/store"
+)
+
+// traceTime is how long a collector is waited for when a run has ended.
+const traceTime = 15 * time.Second
+
+// traceOptions are where a run's traces go.
+type traceOptions struct {
+	endpoint string
+	content  bool
+}
+
+func (o *traceOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.endpoint, "otlp", "", "export traces to this OpenTelemetry collector, such as http://localhost:4318")
+	f.BoolVar(&o.content, "otlp-content", false, "with --otlp: also export what models and tools were told and said")
+}
+
+func (o *traceOptions) check() error {
+	if o.endpoint == "" {
+		if o.content {
+			return usage("--otlp-content says what --otlp exports: give both")
+		}
+		return nil
+	}
+	if err := otlp.CheckEndpoint(o.endpoint); err != nil {
+		return usage("--otlp %q: %w", o.endpoint, err)
+	}
+	return nil
+}
+
+func (o *traceOptions) sink(ctx context.Context, wait bool) (*otlp.Sink, error) {
+	return otlp.New(ctx, otlp.Options{Endpoint: o.endpoint, Content: o.content, Version: readBuildInfo().Version, Wait: wait})
+}
+
+// exportLive exports a run while it happens. exported waits for the collector
+// when the run has ended, and says what it did not take.
+func (a *app) exportLive(ctx context.Context, o traceOptions) (views []event.Sink, exported func(), err error) {
+	if o.endpoint == "" {
+		return nil, func() {}, nil
+	}
+	s, err := o.sink(ctx, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	return []event.Sink{s}, func() {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), traceTime)
+		defer stop()
+		if err := s.Close(ctx); err != nil {
+			a.say("! the traces are not all at %s: %v; agentclash run export --otlp URL sends them again", o.endpoint, err)
+		}
+	}, nil
+}
+
+func newRunExport(a *app) *cobra.Command {
+	var o traceOptions
+	c := &cobra.Command{
+		Use: "export [RUN]", Short: "Export a stored run as OpenTelemetry traces",
+		Long: `Export a stored run to an OpenTelemetry collector (OTLP over HTTP), with the semantic
+conventions for generative AI: one trace for each attempt of a trial, with its model
+calls, tools, judges and scores. Exporting a run twice gives the same ids.
+
+What models and tools were told and said is left out without --otlp-content. Headers
+that a collector asks for are read from OTEL_EXPORTER_OTLP_HEADERS.`,
+		Example: "  agentclash run export latest --otlp http://localhost:4318",
+		Args:    upTo(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if o.endpoint == "" {
+				return usage("--otlp URL names the collector").hint("agentclash run export latest --otlp http://localhost:4318")
+			}
+			if err := o.check(); err != nil {
+				return err
+			}
+			return a.withRun(c.Context(), args, func(db *store.DB, r store.Run) error { return a.export(c.Context(), db, r, o) })
+		},
+	}
+	o.addFlags(c.Flags())
+	return c
+}
+
+func (a *app) export(ctx context.Context, db *store.DB, r store.Run, o traceOptions) error {
+	s, err := o.sink(ctx, true)
+	if err != nil {
+		return err
+	}
+	err = db.Events(ctx, store.EventFilter{RunID: r.ID}, func(_ int64, e event.Event) error { return s.Emit(ctx, e) })
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithTimeout(ctx, traceTime)
+	defer stop()
+	if err := s.Close(ctx); err != nil {
+		return (&failure{status: statusUnavailable, code: "collector_unavailable", err: err}).hint("check that a collector takes OTLP over HTTP at %s", o.endpoint)
+	}
+	return a.print(map[string]string{"run_id": r.ID, "endpoint": o.endpoint}, func(io.Writer, view.Options) error {
+		a.say("✓ exported run %s to %s", r.Name, o.endpoint)
+		return nil
+	})
+}
