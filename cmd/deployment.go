@@ -44,6 +44,7 @@ type deploymentSpec struct {
 func newDeploymentCreate(a *app) *cobra.Command {
 	var s deploymentSpec
 	var file string
+	var reminders int
 	c := &cobra.Command{
 		Use: "create", Short: "Keep a deployment under a name",
 		Long: `Keep a deployment under a name: a model with its system prompt, where it is
@@ -62,6 +63,9 @@ Keys are never given here: an account says where the key is found.`,
 					return err
 				}
 			}
+			if c.Flags().Changed("text-reminders") {
+				s.Limits.TextReminders = &reminders
+			}
 			return runDeploymentCreate(c.Context(), a, s)
 		},
 	}
@@ -77,6 +81,7 @@ Keys are never given here: an account says where the key is found.`,
 	f.IntVar(&s.Limits.MaxToolCalls, "max-tool-calls", 0, "tool calls of one trial (0: 100)")
 	f.IntVar(&s.Limits.StepTimeoutSeconds, "step-timeout", 0, "seconds for one model call (0: 120)")
 	f.IntVar(&s.Limits.RunTimeoutSeconds, "run-timeout", 0, "seconds for one trial (0: 1800)")
+	f.IntVar(&reminders, "text-reminders", 1, "how often an agent that answers in text alone is told that only submit counts (0 to 5)")
 	f.Int64Var(&s.Limits.MaxOutputTokens, "max-output-tokens", 0, "tokens of one reply (0: 8192)")
 	return c
 }
@@ -145,6 +150,9 @@ func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
 		if n < 0 {
 			errs = append(errs, fmt.Errorf("--%s must not be negative", name))
 		}
+	}
+	if n := s.Limits.TextReminders; n != nil && (*n < 0 || *n > engine.MaxTextReminders) {
+		errs = append(errs, fmt.Errorf("--text-reminders must be 0 to %d", engine.MaxTextReminders))
 	}
 	if len(errs) > 0 {
 		return engine.Deployment{}, usage("deployment create: %w", errors.Join(errs...)).hint("agentclash deployment create --help")
