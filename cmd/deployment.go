@@ -74,7 +74,7 @@ Keys are never given here: an account says where the key is found.`,
 	f.StringVar(&s.Name, "name", "", "name of the deployment")
 	f.StringVar(&s.Model, "model", "", "provider/model")
 	f.StringVar(&s.BaseURL, "base-url", "", "address of an OpenAI-compatible server, up to and including /v1")
-	f.StringVar(&s.Account, "account", "", "where the key is: env://NAME or workspace-secret://NAME (default: the provider's own variable; with --base-url none)")
+	f.StringVar(&s.Account, "account", "", "a provider account, or where the key is: env://NAME or workspace-secret://NAME (default: the provider's own variable; with --base-url none)")
 	f.StringVar(&s.System, "system", "", "system prompt")
 	f.StringVar(&s.SystemFile, "system-file", "", "file with the system prompt")
 	f.IntVar(&s.Limits.MaxIterations, "max-iterations", 0, "steps of one trial (0: 50)")
@@ -105,6 +105,9 @@ func (a *app) readSpec(file string, s *deploymentSpec) error {
 func runDeploymentCreate(ctx context.Context, a *app, s deploymentSpec) error {
 	d, err := a.resolveSpec(s)
 	if err != nil {
+		return err
+	}
+	if _, err := a.byAccount(ctx, d); err != nil {
 		return err
 	}
 	workspace, err := a.workspaceName()
@@ -161,8 +164,10 @@ func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
 	if err != nil {
 		return engine.Deployment{}, usage("--model: %w", err)
 	}
-	if err := checkAccount(s.Account); err != nil {
-		return engine.Deployment{}, usage("--account: %w", err)
+	if strings.Contains(s.Account, "://") {
+		if err := checkAccount(s.Account); err != nil {
+			return engine.Deployment{}, usage("--account: %w", err)
+		}
 	}
 	if s.BaseURL != "" {
 		if _, err := newServerClient(server{provider: key, baseURL: s.BaseURL}, ""); err != nil {

@@ -69,11 +69,14 @@ type RunAgent struct {
 
 // Deployment is a named runnable target.
 type Deployment struct {
-	Name         string            `json:"name"`
-	Provider     string            `json:"provider"`
-	Model        string            `json:"model"`
-	BaseURL      string            `json:"base_url,omitempty"`
-	Account      string            `json:"account,omitempty"` // env://NAME or workspace-secret://NAME; "" is the provider's own variable
+	Name     string `json:"name"`
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	BaseURL  string `json:"base_url,omitempty"`
+	// Account says where the key is: env://NAME or workspace-secret://NAME; "" is
+	// the provider's own variable. Stored deployments may name a provider account,
+	// which a run has resolved.
+	Account      string            `json:"account,omitempty"`
 	System       string            `json:"system,omitempty"`
 	OutputSchema map[string]any    `json:"output_schema,omitempty"`
 	Sampling     provider.Sampling `json:"sampling,omitzero"`
