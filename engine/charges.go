@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -16,8 +17,9 @@ type Charges struct {
 	usd     float64
 	open    map[string]float64 // set aside, by call
 	last    map[string]float64 // set aside for the last try of an attempt's call
-	carried map[string]bool    // attempts whose agent's part is another's
-	heard   map[string]bool    // judges' replies that have been counted
+	queued  map[string]time.Time
+	carried map[string]bool // attempts whose agent's part is another's
+	heard   map[string]bool // judges' replies that have been counted
 }
 
 // ChargeTypes are the kinds of facts that Apply looks at.
@@ -29,7 +31,8 @@ func ChargeTypes() []string {
 // NewCharges is a sum of nothing. The plan prices calls that were made before
 // the run had a budget; it must have its pack.
 func NewCharges(p *Plan) *Charges {
-	return &Charges{plan: p, open: map[string]float64{}, last: map[string]float64{}, carried: map[string]bool{}, heard: map[string]bool{}}
+	return &Charges{plan: p, open: map[string]float64{}, last: map[string]float64{}, queued: map[string]time.Time{},
+		carried: map[string]bool{}, heard: map[string]bool{}}
 }
 
 // USD is the sum.
@@ -46,8 +49,11 @@ func (c *Charges) Apply(e event.Event) error {
 	attempt := fmt.Sprint(e.TrialID, " ", e.Attempt)
 	if e.Type == event.TrialQueued {
 		q, err := event.Decode[event.Queue](e)
-		c.carried[attempt] = q.Judging != nil
+		c.queued[attempt], c.carried[attempt] = e.OccurredAt, q.Judging != nil
 		return err
+	}
+	if e.OccurredAt.Before(c.queued[attempt]) {
+		return nil // stated again, at the time when it was a fact of another attempt
 	}
 	if e.Type == event.JudgeStarted || e.Type == event.JudgeDone {
 		return c.judge(e)

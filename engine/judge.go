@@ -188,13 +188,14 @@ func (p *panel) call(ctx context.Context, m JudgeModel, q scoring.Question, clie
 			if err != nil {
 				return nil, err
 			}
+			p.charged = p.most(m, q).CostUSD // until it is counted, whatever happens
 			if !announced {
 				p.announce(m, q, t)
 			}
 			announced = true
 			return func(res provider.Response, failure *provider.Error) {
+				defer func() { hold.Settle(p.charged) }()
 				p.count(m, q, res, failure)
-				hold.Settle(p.charged)
 			}, nil
 		},
 		Again:  func(provider.FailedTry) bool { return p.tooDear(m, q) == "" },

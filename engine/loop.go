@@ -148,7 +148,7 @@ func (a *attempt) ask(ctx context.Context, messages []provider.Message) (provide
 	}
 	reply, err := a.run.retry(a.limits.step, a.pace).Do(ctx, a.client, req, provider.Observer{
 		Begin: func(ctx context.Context, t provider.Try, r *provider.Request) (func(provider.Response, *provider.Error), error) {
-			return a.begin(ctx, t, r, func(t provider.Try, usd float64) { req = *r; state(t, usd) })
+			return a.begin(ctx, r, func(usd float64) { req = *r; state(t, usd) })
 		},
 		Waiting: a.waiting,
 		Delta: func(delta provider.Delta) {

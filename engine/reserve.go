@@ -49,19 +49,27 @@ func (p *Plan) price(providerKey, model string) budget.Price {
 // begin sets the most that a try can use aside: of the trial's limits, then of
 // the run's budget. A try that does not fit the limits is given a smaller output
 // bound, or is not made. The try is stated, and counted when it has ended.
-func (a *attempt) begin(ctx context.Context, t provider.Try, req *provider.Request, state func(provider.Try, float64)) (func(provider.Response, *provider.Error), error) {
+func (a *attempt) begin(ctx context.Context, req *provider.Request, state func(usd float64)) (func(provider.Response, *provider.Error), error) {
 	most, err := a.fit(req)
 	if err != nil {
 		return nil, err
 	}
-	hold, err := a.run.purse.Reserve(ctx, most.USD)
+	hold, err := a.hold(ctx, most.USD)
 	if err != nil {
 		return nil, err
 	}
-	state(t, most.USD)
+	a.spent.charged = most.USD // until it is counted, whatever happens
+	stated := false
+	defer func() {
+		if !stated {
+			hold.Settle(0)
+		}
+	}()
+	state(most.USD)
+	stated = true
 	return func(res provider.Response, failure *provider.Error) {
+		defer func() { hold.Settle(a.spent.charged) }()
 		a.count(*req, most, res, failure)
-		hold.Settle(a.spent.charged)
 	}, nil
 }
 
@@ -76,6 +84,17 @@ func (a *attempt) overBudget(messages []provider.Message) (ending, bool) {
 		return limit.ending, true
 	}
 	return ending{}, false
+}
+
+// hold reserves from the run's budget. Waiting for other calls to leave room is
+// not the trial's time.
+func (a *attempt) hold(ctx context.Context, usd float64) (*budget.Hold, error) {
+	if a.run.purse == nil {
+		return nil, nil
+	}
+	a.waiting(true)
+	defer a.waiting(false)
+	return a.run.purse.Reserve(ctx, usd)
 }
 
 // fit is the most that a request can use. It lowers the output bound of one that

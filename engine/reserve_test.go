@@ -420,3 +420,64 @@ func (c *crowded) Complete(context.Context, provider.Request, func(provider.Delt
 	}
 	return provider.Response{Text: "3"}, nil
 }
+
+// Judges spend from the budget of the run as well. A trial that only lacks them
+// is left unfinished, and asks nobody but them when there is more to spend.
+func TestBudgetIsForJudgesToo(t *testing.T) {
+	t.Parallel()
+	for name, judge := range map[string]string{"of a trial": fmt.Sprintf(rubricJudge, 2), "of a group": ranked} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answer := replying(`{"score": 5, "confidence": "high"}`)
+			if judge == ranked {
+				answer = kinder
+			}
+			h := judged(t, judge, "", answer, says("dear a"), says("a"))
+			h.options.BudgetUSD = 0.01
+			plan := h.plan(t)
+			result := h.runOnly(t, t.Context(), plan)
+			if result.Code != engine.CodeBudget || len(h.trials(t)) != 0 {
+				t.Fatalf("got %+v and %d trials", result, len(h.trials(t)))
+			}
+			again := *plan
+			left := h.plan(t).Trials
+			for i := range left {
+				left[i].Attempt = 2
+			}
+			if err := again.Reopen(h.pack, engine.Progress{Left: left, Prior: make([][]scoring.Trial, 2), Facts: 50}); err != nil {
+				t.Fatal(err)
+			}
+			if err := again.Renew(engine.Options{BudgetUSD: 1}, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			before := charged(t, h, &again)
+			again.Charge(before)
+			result = h.runOnly(t, t.Context(), &again)
+			if result.Status != "completed" || len(h.trials(t)) != 2 {
+				t.Fatalf("got %+v and %d trials", result, len(h.trials(t)))
+			}
+			// the agents used 15 tokens each, once; the facts of the second attempt that
+			// say so are those of the first, stated again
+			judges, asked := 0.0, 0
+			for _, e := range h.facts {
+				if v, err := event.Decode[event.JudgeReply](e); e.Type == event.JudgeDone && err == nil && !v.Shared {
+					judges, asked = judges+v.ChargedUSD, asked+1
+				}
+			}
+			if got, want := charged(t, h, &again), 2*15e-6+judges; before < 15e-6-1e-9 || before > 2*15e-6+1e-9 || asked == 0 || judges == 0 || got < want-1e-9 || got > want+1e-9 {
+				t.Errorf("charged %g, then %g, of which %d judges %g", before, got, asked, judges)
+			}
+		})
+	}
+}
+
+func charged(t *testing.T, h *harness, plan *engine.Plan) float64 {
+	t.Helper()
+	c := engine.NewCharges(plan)
+	for _, e := range h.facts {
+		if err := c.Apply(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c.USD()
+}

@@ -141,7 +141,7 @@ func (r Retry) Do(ctx context.Context, client Client, req Request, obs Observer)
 		r.Pace = nil
 	}
 	policy := r.Policy.orDefaults()
-	left := policy.MaxWait
+	left := max(policy.MaxWait, 0)
 	for try := 1; ; try++ {
 		res, paced, err := r.once(ctx, client, req, attempt{policy, obs, try, left})
 		left -= paced
@@ -197,21 +197,17 @@ func (r Retry) once(ctx context.Context, client Client, req Request, a attempt) 
 			return Response{}, paced, &refused{err}
 		}
 	}
-	ended := false
-	defer func() { // also when the client panics
-		if !ended {
-			leave.done(&Error{Code: Cancelled})
+	failure := &Error{Provider: "adapter", Code: Cancelled, Message: "the call ended in a panic"}
+	var res Response
+	defer func() { // also when the client panics: others wait for what is given back here
+		leave.done(failure)
+		if settle != nil {
+			settle(res, failure)
 		}
 	}()
-	res, err := a.policy.try(ctx, client, req, a.obs.Delta)
-	ended = true
-	var failure *Error
-	if err != nil {
+	res, err = a.policy.try(ctx, client, req, a.obs.Delta)
+	if failure = nil; err != nil {
 		failure = asError(err)
-	}
-	leave.done(failure)
-	if settle != nil {
-		settle(res, failure)
 	}
 	return res, paced, err
 }
