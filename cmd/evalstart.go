@@ -51,10 +51,10 @@ A run that reaches --budget-usd or --deadline ends as failed; run resume runs
 what it left, with a larger budget or another deadline.
 
 Exit status: 0 the run completed, whatever the scores; 31 it failed, reached a
-limit of its own or was cancelled; 64 a flag or the pack is wrong; 66 something named does not exist;
-69 a sandbox is needed and no Docker engine answers; 75 a provider was
-unavailable; 77 a key is missing or was refused; 130 interrupted. With
---exit-code, 1 when an agent did not pass and 3 when more trials than
+limit of its own or was cancelled; 64 a flag or the pack is wrong; 66 something
+named does not exist; 69 a sandbox is needed and no Docker engine answers; 75 a
+provider was unavailable; 77 a key is missing or was refused; 130 interrupted.
+With --exit-code, 1 when an agent did not pass and 3 when more trials than
 --max-invalid were invalid. With --gate, the gate's 0 pass, 1 fail, 2 warn,
 3 not enough evidence.`,
 		Example: `  agentclash eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good --follow
