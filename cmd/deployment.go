@@ -44,6 +44,7 @@ type deploymentSpec struct {
 func newDeploymentCreate(a *app) *cobra.Command {
 	var s deploymentSpec
 	var file string
+	var reminders int
 	c := &cobra.Command{
 		Use: "create", Short: "Keep a deployment under a name",
 		Long: `Keep a deployment under a name: a model with its system prompt, where it is
@@ -62,6 +63,9 @@ Keys are never given here: an account says where the key is found.`,
 					return err
 				}
 			}
+			if c.Flags().Changed("text-reminders") {
+				s.Limits.TextReminders = &reminders
+			}
 			return runDeploymentCreate(c.Context(), a, s)
 		},
 	}
@@ -70,13 +74,14 @@ Keys are never given here: an account says where the key is found.`,
 	f.StringVar(&s.Name, "name", "", "name of the deployment")
 	f.StringVar(&s.Model, "model", "", "provider/model")
 	f.StringVar(&s.BaseURL, "base-url", "", "address of an OpenAI-compatible server, up to and including /v1")
-	f.StringVar(&s.Account, "account", "", "where the key is: env://NAME or workspace-secret://NAME (default: the provider's own variable; with --base-url none)")
+	f.StringVar(&s.Account, "account", "", "a provider account, or where the key is: env://NAME or workspace-secret://NAME (default: the provider's own variable; with --base-url none)")
 	f.StringVar(&s.System, "system", "", "system prompt")
 	f.StringVar(&s.SystemFile, "system-file", "", "file with the system prompt")
 	f.IntVar(&s.Limits.MaxIterations, "max-iterations", 0, "steps of one trial (0: 50)")
 	f.IntVar(&s.Limits.MaxToolCalls, "max-tool-calls", 0, "tool calls of one trial (0: 100)")
 	f.IntVar(&s.Limits.StepTimeoutSeconds, "step-timeout", 0, "seconds for one model call (0: 120)")
 	f.IntVar(&s.Limits.RunTimeoutSeconds, "run-timeout", 0, "seconds for one trial (0: 1800)")
+	f.IntVar(&reminders, "text-reminders", 1, "how often an agent that answers in text alone is told that only submit counts (0 to 5)")
 	f.Int64Var(&s.Limits.MaxOutputTokens, "max-output-tokens", 0, "tokens of one reply (0: 8192)")
 	return c
 }
@@ -100,6 +105,9 @@ func (a *app) readSpec(file string, s *deploymentSpec) error {
 func runDeploymentCreate(ctx context.Context, a *app, s deploymentSpec) error {
 	d, err := a.resolveSpec(s)
 	if err != nil {
+		return err
+	}
+	if _, err := a.byAccount(ctx, d); err != nil {
 		return err
 	}
 	workspace, err := a.workspaceName()
@@ -146,6 +154,9 @@ func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
 			errs = append(errs, fmt.Errorf("--%s must not be negative", name))
 		}
 	}
+	if n := s.Limits.TextReminders; n != nil && (*n < 0 || *n > engine.MaxTextReminders) {
+		errs = append(errs, fmt.Errorf("--text-reminders must be 0 to %d", engine.MaxTextReminders))
+	}
 	if len(errs) > 0 {
 		return engine.Deployment{}, usage("deployment create: %w", errors.Join(errs...)).hint("agentclash deployment create --help")
 	}
@@ -153,8 +164,10 @@ func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
 	if err != nil {
 		return engine.Deployment{}, usage("--model: %w", err)
 	}
-	if err := checkAccount(s.Account); err != nil {
-		return engine.Deployment{}, usage("--account: %w", err)
+	if strings.Contains(s.Account, "://") {
+		if err := checkAccount(s.Account); err != nil {
+			return engine.Deployment{}, usage("--account: %w", err)
+		}
 	}
 	if s.BaseURL != "" {
 		if _, err := newServerClient(server{provider: key, baseURL: s.BaseURL}, ""); err != nil {

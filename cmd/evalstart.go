@@ -31,6 +31,7 @@ type startOptions struct {
 	cases       []string
 	name        string
 	plan        engine.Options
+	limits      limitFlags
 	sandbox     string
 	image       string
 	follow      bool
@@ -49,11 +50,14 @@ func newEvalStart(a *app) *cobra.Command {
 		Long: `Run every agent on every case of a challenge pack, score what it did, and keep
 every fact in the store. Native cases run in a fresh sandbox each.
 
-Exit status: 0 the run completed, whatever the scores; 31 it failed or was
-cancelled; 64 a flag or the pack is wrong; 66 something named does not exist;
-69 a sandbox is needed and no Docker engine answers; 75 a provider was
-unavailable; 77 a key is missing or was refused; 130 interrupted. With
---exit-code, 1 when an agent did not pass and 3 when more trials than
+A run that reaches --budget-usd or --deadline ends as failed; run resume runs
+what it left, with a larger budget or another deadline.
+
+Exit status: 0 the run completed, whatever the scores; 31 it failed, reached a
+limit of its own or was cancelled; 64 a flag or the pack is wrong; 66 something
+named does not exist; 69 a sandbox is needed and no Docker engine answers; 75 a
+provider was unavailable; 77 a key is missing or was refused; 130 interrupted.
+With --exit-code, 1 when an agent did not pass and 3 when more trials than
 --max-invalid were invalid. With --gate, the gate's 0 pass, 1 fail, 2 warn,
 3 not enough evidence.`,
 		Example: `  agentclash eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good --follow
@@ -88,6 +92,7 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.plan.Concurrency, "concurrency", 0, "trials at once (0: 4 in sandboxes, 8 without, 32 with scripted agents alone)")
 	f.IntVar(&o.plan.RetryInvalid, "retry-invalid", 1, "new attempts of a trial that infrastructure made invalid")
 	f.IntVar(&o.plan.MaxInvalid, "max-invalid", 0, "invalid trials, after retries, that --exit-code and --gate accept")
+	o.limits.addFlags(f)
 	f.Float64Var(&o.plan.MinPassRate, "min-pass-rate", 1, "share of valid trials an agent must pass to pass")
 }
 
@@ -155,6 +160,11 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 		Name: o.name, Workspace: workspace, Now: a.p.Now, NewID: a.p.NewID,
 		Sandbox: sandbox.Description{Image: o.imageFor(p)},
 	}
+	ends, err := o.limits.options(a.p.Now())
+	if err != nil {
+		return err
+	}
+	req.Options.BudgetUSD, req.Options.Deadline, req.Options.MaxWaitMS = ends.BudgetUSD, ends.Deadline, ends.MaxWaitMS
 	if engine.NeedsOf(p).Box {
 		req.Sandbox.Kind = o.sandbox
 	}
@@ -270,6 +280,15 @@ func (a *app) printPlan(p *engine.Plan) error {
 	if known && why == "" {
 		d.MaxCostUSD = new(total + usd)
 	}
+	if most := p.Options.BudgetUSD; most > 0 {
+		d.BudgetUSD = &most
+		if d.MaxCostUSD == nil || *d.MaxCostUSD > most {
+			d.MaxCostUSD = &most
+		}
+	}
+	if !p.Options.Deadline.IsZero() {
+		d.Deadline = &p.Options.Deadline
+	}
 	for _, c := range p.Cases {
 		d.Cases = append(d.Cases, c.Key)
 	}
@@ -292,6 +311,12 @@ func (a *app) afterRun(ctx context.Context, plan *engine.Plan, result engine.Res
 	if status := runStatus(result); status != statusOK {
 		if result.Status == "failed" {
 			a.say("agentclash: the run failed: %s", result.Reason)
+		}
+		switch result.Code {
+		case engine.CodeBudget:
+			a.say("next: agentclash run resume %s --budget-usd USD, with more than %g", short(plan.RunID), plan.Options.BudgetUSD)
+		case engine.CodeDeadline:
+			a.say("next: agentclash run resume %s --deadline TIME", short(plan.RunID))
 		}
 		return verdict(status)
 	}
@@ -368,7 +393,7 @@ func (a *app) printStart(ctx context.Context, plan *engine.Plan, result engine.R
 		return nil
 	}
 	d := view.StartDocument{
-		RunID: plan.RunID, RunName: plan.Name, Status: result.Status, Reason: result.Reason,
+		RunID: plan.RunID, RunName: plan.Name, Status: result.Status, Reason: result.Reason, Code: result.Code,
 		Pack: view.Pack{Slug: plan.Pack.Slug, Version: plan.Pack.Version}, InputSet: plan.InputSet,
 	}
 	for _, agent := range result.Agents {

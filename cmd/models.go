@@ -291,7 +291,7 @@ func (a *app) toolSecrets(p *pack.Pack) (map[string]string, error) {
 
 // errAccount does not repeat the account: a key pasted in its place must not
 // be shown.
-var errAccount = errors.New("the account must be env://NAME or workspace-secret://NAME")
+var errAccount = errors.New("the account must be env://NAME, workspace-secret://NAME, or the name of a provider account")
 
 // checkAccount refuses an account that says nowhere to look.
 func checkAccount(account string) error {

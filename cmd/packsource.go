@@ -310,6 +310,12 @@ func (a *app) deployments(ctx context.Context, names, models []string) ([]engine
 			found = append(found, d.Deployment)
 		}
 	}
+	for i, d := range found {
+		var err error
+		if found[i], err = a.byAccount(ctx, d); err != nil {
+			return nil, err
+		}
+	}
 	bare, err := unnamed(models, found)
 	return append(found, bare...), err
 }

@@ -29,7 +29,7 @@ type storedGroup []store.DecidingTrial
 // open: it says what that can cost, and asks unless dry. Each reply is stored
 // as soon as it is there.
 func (a *app) rejudge(ctx context.Context, r *rescoring, o rescoreOptions) error {
-	judging, err := r.score.Judging()
+	judging, err := r.score.Judging(o.maxWait.ms)
 	if err != nil {
 		return usage("rescore run %s: %w", r.run.Name, err)
 	}

@@ -25,6 +25,7 @@ type rescoreOptions struct {
 	list     bool
 	judges   bool
 	yes      bool
+	maxWait  waitFlag
 }
 
 func newEvalRescore(a *app) *cobra.Command {
@@ -65,6 +66,7 @@ cannot be written.`,
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit 1 when a verdict flipped")
 	f.BoolVar(&o.judges, "judges", false, "ask the judges what the evidence holds no answer to")
 	f.BoolVarP(&o.yes, "yes", "y", false, "with --judges: do not ask before asking them")
+	o.maxWait.addFlag(f)
 	f.BoolVar(&o.list, "list", false, "list the run's rescorings")
 	return c
 }
@@ -75,6 +77,9 @@ func runRescore(ctx context.Context, a *app, o rescoreOptions, selector string) 
 	}
 	if o.yes && !o.judges {
 		return usage("--yes is for --judges")
+	}
+	if o.maxWait.ms != nil && !o.judges {
+		return usage("--max-wait is for --judges")
 	}
 	db, err := a.stored(ctx)
 	if err != nil {

@@ -325,6 +325,7 @@ process is dead is marked interrupted instead; it can be resumed.`,
 
 type resumeOptions struct {
 	follow, exitCode, retryInvalid bool
+	limits                         limitFlags
 }
 
 func newRunResume(a *app) *cobra.Command {
@@ -332,13 +333,15 @@ func newRunResume(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "resume RUN", Short: "Run what is left of an interrupted run",
 		Long: `Run what is left of a run whose process died or was interrupted. Finished trials
-are kept; what had begun starts again as a new attempt.`,
-		Example: "  agentclash run resume latest --follow",
+are kept; what had begun starts again as a new attempt. A run that its budget
+or deadline ended is given another: what it has spent so far counts.`,
+		Example: "  agentclash run resume latest --follow\n  agentclash run resume latest --budget-usd 20",
 		Args:    exactArgs("RUN"),
 		RunE:    func(c *cobra.Command, args []string) error { return runResume(c.Context(), a, o, args) },
 	}
 	c.Flags().BoolVar(&o.follow, "follow", false, "show what happens while it happens")
 	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit 1 when an agent did not pass, 3 when too many trials were invalid")
+	o.limits.addFlags(c.Flags())
 	c.Flags().BoolVar(&o.retryInvalid, "retry-invalid", false, "run invalid trials again as well")
 	return c
 }
@@ -369,6 +372,9 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	if len(e.plan.Trials) == 0 && r.Status != store.Interrupted {
 		return usage("run %s has nothing left to run: its status is %s", r.Name, r.Status)
 	}
+	if err := a.renew(ctx, db, e.plan, o.limits); err != nil {
+		return err
+	}
 	clients, err := a.clients(e.plan)
 	if err != nil {
 		return err
@@ -381,6 +387,9 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	if err := db.TakeOver(ctx, r.ID, self(), alive); err != nil {
 		return err
 	}
+	if err := db.SetOptions(ctx, *e.plan, self()); err != nil {
+		return err
+	}
 	if e.boxes, _, err = a.boxes(ctx, kind, e.plan.Sandbox.Image, engine.NeedsOf(e.pack, e.deployments()...)); err != nil {
 		return errors.Join(err, db.FinishRun(context.WithoutCancel(ctx), r.ID, self(), engine.Result{Status: store.Interrupted, Reason: err.Error()}))
 	}
@@ -389,6 +398,28 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 		return err
 	}
 	return a.afterRun(ctx, e.plan, result, startOptions{follow: o.follow, exitCode: o.exitCode})
+}
+
+// renew gives a run that is resumed the limits that the flags say, and counts
+// what it has spent of its budget so far.
+func (a *app) renew(ctx context.Context, db *store.DB, p *engine.Plan, l limitFlags) error {
+	o, err := l.options(a.p.Now())
+	if err != nil {
+		return err
+	}
+	if err := p.Renew(o, a.p.Now()); err != nil {
+		return usage("resume run %s: %w", p.Name, err)
+	}
+	if p.Options.BudgetUSD == 0 {
+		return nil
+	}
+	charges := engine.NewCharges(p)
+	filter := store.EventFilter{RunID: p.RunID, Types: engine.ChargeTypes()}
+	if err := db.Events(ctx, filter, func(_ int64, e event.Event) error { return charges.Apply(e) }); err != nil {
+		return err
+	}
+	p.Charge(charges.USD())
+	return nil
 }
 
 // reopen reads a stored run back as an execution of what is left of it.
@@ -433,9 +464,12 @@ func (a *app) reopen(ctx context.Context, db *store.DB, r store.Run, againInvali
 // runFacts is the number of the last fact that a run has stated of itself.
 func runFacts(ctx context.Context, db *store.DB, runID string) (int64, error) {
 	var last int64
-	filter := store.EventFilter{RunID: runID, Types: []string{string(event.RunStarted), string(event.RunFinished)}}
+	filter := store.EventFilter{RunID: runID, Types: []string{string(event.RunStarted), string(event.RunFinished), string(event.BudgetReach),
+		string(event.JudgeStarted), string(event.JudgeDone), string(event.CallFailed), string(event.CallRetried)}}
 	err := db.Events(ctx, filter, func(_ int64, e event.Event) error {
-		last = max(last, e.Sequence)
+		if e.TrialID == "" {
+			last = max(last, e.Sequence)
+		}
 		return nil
 	})
 	return last, err

@@ -3,10 +3,12 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/agentclash/agentclash/engine/budget"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/scoring"
@@ -98,6 +100,9 @@ func (r *run) rank(ctx context.Context, key groupKey, waiting []parked) error {
 		reply, asking := r.askRanking(ctx, g, q)
 		if asking != nil && ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if reached := (*budget.Reached)(nil); errors.As(asking, &reached) {
+			return reached
 		}
 		if err := r.tell(ctx, g, q, reply); err != nil {
 			return err

@@ -120,10 +120,10 @@ func (x *identifier) of(t Trial) (Identity, error) {
 	l := resolveLimits(x.plan.spec, c, d)
 	limits := map[string]any{
 		"max_iterations": l.steps, "max_tool_calls": l.toolCalls, "step_timeout": l.step.String(), "run_timeout": l.trial.String(),
-		"max_output_tokens": l.output, "max_total_tokens": l.tokens, "max_cost_usd": l.costUSD,
+		"max_output_tokens": l.output, "text_reminders": l.reminders, "max_total_tokens": l.budget.Tokens, "max_cost_usd": l.budget.USD,
 		"box": boxSpec(x.plan.pack, false).Limits,
 	}
-	if l.costUSD > 0 { // then prices decide when a trial is stopped
+	if l.budget.USD > 0 { // then prices decide when a trial is stopped
 		in, _ := x.plan.scorer.Cost(d.Provider, d.Model, 1_000_000, 0)
 		out, _ := x.plan.scorer.Cost(d.Provider, d.Model, 0, 1_000_000)
 		limits["usd_per_million_tokens"] = []float64{in, out}

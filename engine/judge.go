@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
-	"net/http"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/budget"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/scoring"
@@ -28,6 +27,8 @@ type JudgeModel struct {
 	Model    string `json:"model"`
 	BaseURL  string `json:"base_url,omitempty"`
 	Account  string `json:"account,omitempty"`
+	// MaxConcurrent is how many calls the account may have under way; 0: any.
+	MaxConcurrent int `json:"max_concurrent,omitempty"`
 }
 
 // judgeModels resolves the models of a spec's judges. A judge is reached as the
@@ -44,7 +45,7 @@ func judgeModels(names []string, agents []RunAgent) ([]JudgeModel, error) {
 		m := JudgeModel{Name: name, Provider: key, Model: model}
 		for _, a := range agents {
 			if d := a.Deployment; d.Provider == key {
-				m.BaseURL, m.Account = d.BaseURL, d.Account
+				m.BaseURL, m.Account, m.MaxConcurrent = d.BaseURL, d.Account, d.MaxConcurrent
 				break
 			}
 		}
@@ -58,12 +59,14 @@ func judgeModels(names []string, agents []RunAgent) ([]JudgeModel, error) {
 type panel struct {
 	plan    *Plan
 	clients map[string]provider.Client // by JudgeModel.Name
-	retry   provider.Retry
+	retry   func(JudgeModel, time.Duration) provider.Retry
+	purse   *budget.Purse // of the run; nil: none
 	limits  scoring.JudgeLimits
 	ref     provider.Ref // of the next call
 	// state writes a fact down.
 	state func(event.Type, any)
 
+	charged float64                    // to the run's budget, by the last try
 	used    event.JudgeUse             // against the limits, by earlier attempts as well
 	own     scoring.Judging            // what counts as this attempt's spend
 	put     map[string]bool            // questions that were put, by sample
@@ -74,15 +77,27 @@ type panel struct {
 }
 
 func (r *run) panel(ref provider.Ref, state func(event.Type, any)) *panel {
-	return newPanel(r.plan, r.deps, ref, state)
+	p := newPanel(r.plan, r.deps, ref, state)
+	p.purse = r.purse
+	p.retry = func(m JudgeModel, timeout time.Duration) provider.Retry {
+		return r.retry(timeout, r.paces.Of(m.pace(), m.MaxConcurrent))
+	}
+	return p
+}
+
+// pace is what the calls to the model are paced by.
+func (m JudgeModel) pace() provider.PaceKey {
+	return provider.PaceKey{Provider: m.Provider, BaseURL: m.BaseURL, Account: m.Account, Model: m.Model}
 }
 
 func newPanel(p *Plan, deps Deps, ref provider.Ref, state func(event.Type, any)) *panel {
 	return &panel{
 		plan: p, clients: deps.Judges, limits: p.scorer.JudgeLimits(), ref: ref, state: state,
-		retry: provider.Retry{Seed: p.Options.Seed, Sleep: deps.Sleep},
-		own:   scoring.Judging{CostUSD: new(0.0)},
-		put:   map[string]bool{}, said: map[string]bool{}, failed: map[string]int{},
+		retry: func(m JudgeModel, timeout time.Duration) provider.Retry {
+			return retrying(p, deps, timeout, nil)
+		},
+		own: scoring.Judging{CostUSD: new(0.0)},
+		put: map[string]bool{}, said: map[string]bool{}, failed: map[string]int{},
 		refused: map[string]*provider.Error{}, capped: map[string]bool{},
 	}
 }
@@ -134,14 +149,15 @@ func (p *panel) ask(ctx context.Context, q scoring.Question) (reply event.JudgeR
 		}
 		return reply, nil
 	}
-	p.announce(m, q)
 	res, err := p.call(ctx, m, q, client)
 	if err != nil {
 		return p.noAnswer(ctx, q, reply, err)
 	}
+	if p.purse != nil {
+		reply.ChargedUSD = p.charged
+	}
 	p.ref.Call++
 	p.failed[q.Model] = 0
-	p.spend(m, q, &res)
 	reply.Status, reply.ResponseText = scoring.JudgeAnswered, clipText(res.Text, maxJudgeText)
 	reply.FinishReason, reply.Usage = string(res.Finish), res.Usage
 	reply.Timing = &event.Timing{TTFTMS: res.TTFT.Milliseconds(), TotalLatencyMS: res.Elapsed.Milliseconds()}
@@ -165,19 +181,38 @@ func (p *panel) call(ctx context.Context, m JudgeModel, q scoring.Question, clie
 		Ref: p.ref, Model: m.Model, Messages: []provider.Message{{Role: provider.User, Content: q.Prompt}},
 		Sampling: provider.Sampling{MaxOutputTokens: q.MaxOutputTokens},
 	}
-	retry := p.retry
-	retry.Policy.TryTimeout = q.Timeout
-	counted := 0 // tries
-	count := func(t provider.FailedTry) {
-		if t.Try > counted && mayCost(t.Err) {
-			p.spend(m, q, nil)
-		}
-		counted = t.Try
-	}
-	return retry.Do(ctx, client, req, provider.Observer{
-		Again:  func(t provider.FailedTry) bool { count(t); return p.tooDear(m, q) == "" },
-		Failed: func(t provider.FailedTry) { count(t); p.failedTry(m, q, t) },
+	announced := false
+	return p.retry(m, q.Timeout).Do(ctx, client, req, provider.Observer{
+		Begin: func(ctx context.Context, t provider.Try, _ *provider.Request) (func(provider.Response, *provider.Error), error) {
+			hold, err := p.purse.Reserve(ctx, p.most(m, q).CostUSD)
+			if err != nil {
+				return nil, err
+			}
+			p.charged = p.most(m, q).CostUSD // until it is counted, whatever happens
+			if !announced {
+				p.announce(m, q, t)
+			}
+			announced = true
+			return func(res provider.Response, failure *provider.Error) {
+				defer func() { hold.Settle(p.charged) }()
+				p.count(m, q, res, failure)
+			}, nil
+		},
+		Again:  func(provider.FailedTry) bool { return p.tooDear(m, q) == "" },
+		Failed: func(t provider.FailedTry) { p.failedTry(m, q, t) },
 	})
+}
+
+// count takes down what a try used.
+func (p *panel) count(m JudgeModel, q scoring.Question, res provider.Response, failure *provider.Error) {
+	before := p.used.CostUSD
+	switch {
+	case failure == nil:
+		p.spend(m, q, &res)
+	case budget.MayCost(failure):
+		p.spend(m, q, nil)
+	}
+	p.charged = p.used.CostUSD - before
 }
 
 // fit cuts so much out of a question's evidence that it fits the limits; why
@@ -218,23 +253,12 @@ func (p *panel) reached() {
 	}
 }
 
-// mayCost says that a failed try may have been answered and not heard: the
-// server neither refused it nor could not be reached at all.
-func mayCost(e *provider.Error) bool {
-	var op *net.OpError
-	if e.FromRecording || errors.As(e, &op) && op.Op == "dial" {
-		return false
-	}
-	switch e.Status {
-	case 0, http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
-		return true
-	}
-	return false
-}
-
 // noAnswer says what a call that failed for good means. What a provider refuses
 // for what the agent wrote cannot be judged, and is no failure to reach it.
 func (p *panel) noAnswer(ctx context.Context, q scoring.Question, reply event.JudgeReply, err error) (event.JudgeReply, error) {
+	if reached := (*budget.Reached)(nil); errors.As(err, &reached) {
+		return p.unanswered(reply, CodeBudget, err.Error()), reached
+	}
 	if ctx.Err() != nil {
 		return p.unanswered(reply, string(provider.Cancelled), err.Error()), context.Cause(ctx)
 	}
@@ -257,11 +281,11 @@ func (p *panel) noAnswer(ctx context.Context, q scoring.Question, reply event.Ju
 
 // announce states that a judge is asked, with the prompt when it was not
 // written down before.
-func (p *panel) announce(m JudgeModel, q scoring.Question) {
+func (p *panel) announce(m JudgeModel, q scoring.Question, t provider.Try) {
 	call := event.JudgeCall{
 		JudgeKey: q.JudgeKey, Mode: q.Mode, JudgeModel: q.Model, SampleIndex: q.Sample, QuestionID: q.ID,
 		ProviderKey: m.Provider, Model: m.Model, TimeoutMS: q.Timeout.Milliseconds(), MaxOutputTokens: q.MaxOutputTokens,
-		Reserved: p.most(m, q),
+		Reserved: p.most(m, q), WaitedMS: t.Paced.Milliseconds(),
 	}
 	if len(q.Shown) > 0 || !p.said[q.ID] { // a ranking shows its candidates in another order each time
 		call.Prompt, p.said[q.ID] = q.Prompt, true
@@ -275,10 +299,14 @@ func (p *panel) failedTry(m JudgeModel, q scoring.Question, t provider.FailedTry
 	c := event.CallError{
 		ProviderKey: m.Provider, Model: m.Model, Code: string(t.Err.Code), Status: t.Err.Status, Message: t.Err.Message,
 		Retryable: t.Err.Retryable(), RetryAfterMS: t.Err.RetryAfter.Milliseconds(), Try: t.Try, JudgeKey: q.JudgeKey, JudgeUsed: new(p.used),
+		WaitedMS: t.Paced.Milliseconds(),
+	}
+	if p.purse != nil && !t.Err.Unsent {
+		c.ChargedUSD = p.charged
 	}
 	p.state(event.CallFailed, c)
 	if t.Retrying {
-		c.WaitMS = t.Wait.Milliseconds()
+		c.WaitMS, c.ChargedUSD = t.Wait.Milliseconds(), 0
 		p.state(event.CallRetried, c)
 	}
 }
@@ -293,19 +321,15 @@ func (p *panel) most(m JudgeModel, q scoring.Question) event.JudgeUse {
 // tooDear says which limit a call could pass, "" for none. What a call can come
 // to at most is set aside before it is made, so that no limit is ever passed.
 func (p *panel) tooDear(m JudgeModel, q scoring.Question) string {
-	most := p.most(m, q)
-	for _, b := range []struct {
-		key                 string
-		used, allowed, each float64
-	}{
-		{"max_tokens", float64(p.used.Tokens), float64(p.limits.MaxTokens), float64(most.Tokens)},
-		{"max_calls_usd", p.used.CostUSD, p.limits.MaxCallsUSD, most.CostUSD},
-	} {
-		if b.allowed > 0 && b.used+b.each > b.allowed {
-			return fmt.Sprintf("judge_limits.%s: %.6g of %.6g is used, and a call can come to %.6g", b.key, b.used, b.allowed, b.each)
-		}
+	most, limits := p.most(m, q), budget.Limits{Tokens: p.limits.MaxTokens, USD: p.limits.MaxCallsUSD}
+	key, used, allowed, each := "max_tokens", float64(p.used.Tokens), float64(limits.Tokens), float64(most.Tokens)
+	switch limits.Over(budget.Use{Tokens: p.used.Tokens, USD: p.used.CostUSD}, budget.Use{Tokens: most.Tokens, USD: most.CostUSD}) {
+	case budget.None:
+		return ""
+	case budget.USD:
+		key, used, allowed, each = "max_calls_usd", p.used.CostUSD, limits.USD, most.CostUSD
 	}
-	return ""
+	return fmt.Sprintf("judge_limits.%s: %.6g of %.6g is used, and a call can come to %.6g", key, used, allowed, each)
 }
 
 // spend counts a call. Without a reply, and with one that does not say what it
@@ -394,6 +418,9 @@ func (a *attempt) askJudges(ctx context.Context, end ending) ending {
 		reply, err := a.panel.ask(ctx, q)
 		if over, stop := halted(ctx); stop && err != nil {
 			return over
+		}
+		if reached := (*budget.Reached)(nil); errors.As(err, &reached) {
+			return ending{fault: faultHalt, stop: stopInterrupted, phase: scoring.PhaseScoring, err: reached}
 		}
 		if reply.Timing != nil {
 			a.log.clock.pass(time.Duration(reply.Timing.TotalLatencyMS) * time.Millisecond)

@@ -4,8 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/agentclash/agentclash/engine/event"
-	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/budget"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/scoring"
 )
@@ -18,8 +17,8 @@ type limits struct {
 	step      time.Duration
 	trial     time.Duration
 	output    int64 // tokens of one reply
-	tokens    int64
-	costUSD   float64
+	reminders int   // of submit
+	budget    budget.Limits
 }
 
 // resolveLimits: the pack's max_iterations wins over the deployment's, a
@@ -32,6 +31,7 @@ func resolveLimits(spec scoring.Spec, c pack.Case, d Deployment) limits {
 		step:      seconds(cmp.Or(d.Limits.StepTimeoutSeconds, def.StepTimeoutSeconds)),
 		trial:     seconds(cmp.Or(d.Limits.RunTimeoutSeconds, def.RunTimeoutSeconds)),
 		output:    cmp.Or(d.Limits.MaxOutputTokens, def.MaxOutputTokens),
+		reminders: *cmp.Or(d.Limits.TextReminders, def.TextReminders),
 	}
 	if c.CaseTimeoutSeconds > 0 {
 		l.trial = seconds(int(c.CaseTimeoutSeconds))
@@ -44,54 +44,12 @@ func resolveLimits(spec scoring.Spec, c pack.Case, d Deployment) limits {
 		l.trial = min(l.trial, time.Duration(*r.MaxDurationMS)*time.Millisecond)
 	}
 	if r.MaxTotalTokens != nil {
-		l.tokens = *r.MaxTotalTokens
+		l.budget.Tokens = *r.MaxTotalTokens
 	}
 	if r.MaxCostUSD != nil {
-		l.costUSD = *r.MaxCostUSD
+		l.budget.USD = *r.MaxCostUSD
 	}
 	return l
 }
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
-
-// spending counts what a trial has used against its limits. Usage that a
-// provider does not report counts as nothing: it cannot be known.
-type spending struct {
-	tokens int64
-	usd    float64
-}
-
-func (s *spending) add(prices *scoring.Scorer, providerKey string, r provider.Response) {
-	if r.Usage == nil {
-		return
-	}
-	s.tokens += r.Usage.Total
-	usd, _ := prices.Cost(providerKey, r.Model, r.Usage.Input, r.Usage.Output)
-	s.usd += usd
-}
-
-// usedUp ends a trial whose budget does not allow another call.
-func (a *attempt) usedUp() (ending, bool) {
-	return a.budget(func(used, allowed float64) bool { return used >= allowed })
-}
-
-// overspent ends a trial that went past its budget with its last call.
-func (a *attempt) overspent() (ending, bool) {
-	return a.budget(func(used, allowed float64) bool { return used > allowed })
-}
-
-func (a *attempt) budget(reached func(used, allowed float64) bool) (ending, bool) {
-	for _, b := range []struct {
-		stop, key     string
-		used, allowed float64
-	}{
-		{stopTokens, "max_total_tokens", float64(a.spent.tokens), float64(a.limits.tokens)},
-		{stopCost, "max_cost_usd", a.spent.usd, a.limits.costUSD},
-	} {
-		if b.allowed > 0 && reached(b.used, b.allowed) {
-			a.log.emit(event.BudgetReach, event.Budget{Limit: b.key, Allowed: b.allowed, Used: b.used})
-			return byAgent(b.stop, "%s is used up: %g of %g", b.key, b.used, b.allowed), true
-		}
-	}
-	return ending{}, false
-}

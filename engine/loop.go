@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/budget"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/tool"
@@ -20,9 +21,12 @@ func (a *attempt) loop(ctx context.Context) ending {
 	if err != nil {
 		return ending{fault: faultPack, stop: stopProvider, code: "pack_error", phase: phaseAgent, err: err}
 	}
-	reminded := false
+	reminded := 0
 	for {
 		if end, stop := a.mayStep(ctx); stop {
+			return end
+		}
+		if end, over := a.overBudget(messages); over {
 			return end
 		}
 		a.steps++
@@ -30,10 +34,6 @@ func (a *attempt) loop(ctx context.Context) ending {
 		reply, err := a.ask(ctx, messages)
 		if err != nil {
 			return a.callFailed(ctx, err)
-		}
-		if end, over := a.overspent(); over {
-			a.stepEvent(event.StepDone)
-			return end
 		}
 		messages = append(messages, provider.Message{Role: provider.Assistant, Content: reply.Text, ToolCalls: reply.ToolCalls})
 		if len(reply.ToolCalls) == 0 {
@@ -43,7 +43,7 @@ func (a *attempt) loop(ctx context.Context) ending {
 				a.messages = messages
 				return end
 			}
-			reminded = true
+			reminded++
 			messages = append(messages, provider.Message{Role: provider.User, Content: strings.TrimSpace(submitReminder)})
 			continue
 		}
@@ -68,13 +68,13 @@ func (a *attempt) mayStep(ctx context.Context) (ending, bool) {
 	if a.log.err != nil {
 		return ending{fault: faultHalt, stop: stopInterrupted, phase: phaseAgent, err: a.log.err}, true
 	}
-	if spent := a.log.clock.Now().Sub(a.startedAt); spent >= a.limits.trial {
+	if spent := a.log.clock.Now().Sub(a.startedAt) - a.waited; spent >= a.limits.trial {
 		return byAgent(stopTimeout, "%w: %s of %s", errTrialTimeout, spent, a.limits.trial), true
 	}
 	if a.steps >= a.limits.steps {
 		return byAgent(stopSteps, "no answer within %d steps", a.limits.steps), true
 	}
-	return a.usedUp()
+	return ending{}, false
 }
 
 // stepEvent is said for agents with tools only: a single question has no steps.
@@ -85,10 +85,17 @@ func (a *attempt) stepEvent(t event.Type) {
 }
 
 // text handles a reply without a tool call. For an agent without tools it is
-// the answer; one with tools is reminded once that only submit counts.
-func (a *attempt) text(reply provider.Response, reminded bool) (ending, bool) {
+// the answer; one with tools is reminded that only submit counts, as often as
+// its limits say.
+func (a *attempt) text(reply provider.Response, reminded int) (ending, bool) {
 	if reply.Finish == provider.FinishContentFilter {
 		return byAgent(string(provider.ContentFilter), "the provider withheld the reply"), true
+	}
+	if end, short := a.cutShort(); short && reply.Finish == provider.FinishMaxTokens {
+		if a.mode.tools == nil {
+			end.answer = &reply.Text
+		}
+		return end, true
 	}
 	if a.mode.tools == nil {
 		return answerOf(reply), true
@@ -96,8 +103,8 @@ func (a *attempt) text(reply provider.Response, reminded bool) (ending, bool) {
 	if reply.Finish == provider.FinishMaxTokens {
 		return byAgent(stopMaxTokens, "the reply was cut at the output token limit of %d", a.limits.output), true
 	}
-	if reminded {
-		return byAgent(stopNoSubmit, "the agent answered in text twice and never called submit"), true
+	if reminded >= a.limits.reminders {
+		return byAgent(stopNoSubmit, "the agent answered in text %d times and never called submit", reminded+1), true
 	}
 	return ending{}, false
 }
@@ -116,26 +123,41 @@ func answerOf(reply provider.Response) ending {
 	return done(reply.Text)
 }
 
-// ask makes one model call, with retries, and states each try.
-func (a *attempt) ask(ctx context.Context, messages []provider.Message) (provider.Response, error) {
+// requestOf is the next model call.
+func (a *attempt) requestOf(messages []provider.Message) provider.Request {
 	d := a.deployment
 	sampling := d.Sampling
 	if sampling.MaxOutputTokens == 0 {
 		sampling.MaxOutputTokens = a.limits.output
 	}
-	req := provider.Request{
+	return provider.Request{
 		Ref:   provider.Ref{Agent: a.agent.Label, Case: a.trial.CaseKey, Repetition: a.trial.Repetition, Attempt: a.number, Call: a.calls},
 		Model: d.Model, Messages: messages, Tools: a.mode.definitions(), Sampling: sampling,
 	}
-	a.log.request(event.Call{ProviderKey: d.Provider, Model: d.Model, StepTimeoutMS: a.limits.step.Milliseconds()}, messages, req.Tools)
-	first := true
-	reply, err := a.run.retry(a.limits.step).Do(ctx, a.client, req, provider.Observer{
+}
+
+// ask makes one model call, with retries, and states each try.
+func (a *attempt) ask(ctx context.Context, messages []provider.Message) (provider.Response, error) {
+	req := a.requestOf(messages)
+	first, stated := true, false
+	state := func(t provider.Try, reserved float64) {
+		if !stated { // a call that is tried again is still one call
+			a.request(messages, req, t, reserved)
+		}
+		stated = true
+	}
+	reply, err := a.run.retry(a.limits.step, a.pace).Do(ctx, a.client, req, provider.Observer{
+		Begin: func(ctx context.Context, t provider.Try, r *provider.Request) (func(provider.Response, *provider.Error), error) {
+			return a.begin(ctx, r, func(usd float64) { req = *r; state(t, usd) })
+		},
+		Waiting: a.waiting,
 		Delta: func(delta provider.Delta) {
 			a.delta(delta, first)
 			first = false
 		},
 		Failed: func(t provider.FailedTry) {
 			first = true // what the next try says is new
+			state(provider.Try{Paced: t.Paced}, 0)
 			a.failedTry(t)
 		},
 	})
@@ -147,9 +169,32 @@ func (a *attempt) ask(ctx context.Context, messages []provider.Message) (provide
 	return reply, nil
 }
 
-// callFailed ends a trial whose model call failed for good. When the trial's
-// time runs out while a provider is failing, the provider is what failed.
+// request states that the model is asked, with what was set aside for it.
+func (a *attempt) request(messages []provider.Message, req provider.Request, t provider.Try, reserved float64) {
+	c := event.Call{
+		ProviderKey: a.deployment.Provider, Model: a.deployment.Model, StepTimeoutMS: a.limits.step.Milliseconds(),
+		WaitedMS: t.Paced.Milliseconds(),
+	}
+	if a.run.purse != nil {
+		c.ReservedUSD = reserved
+	}
+	if a.spent.short != budget.None {
+		c.MaxOutputTokens = req.Sampling.MaxOutputTokens
+	}
+	a.log.request(c, messages, req.Tools)
+}
+
+// callFailed ends a trial whose model call failed for good, or was not made
+// because a limit or the run's budget has no room for it. When the trial's time
+// runs out while a provider is failing, the provider is what failed.
 func (a *attempt) callFailed(ctx context.Context, err error) ending {
+	if limit := (*overLimit)(nil); errors.As(err, &limit) {
+		a.stepEvent(event.StepDone)
+		return limit.ending
+	}
+	if reached := (*budget.Reached)(nil); errors.As(err, &reached) {
+		return ending{fault: faultHalt, stop: stopInterrupted, phase: phaseAgent, err: reached}
+	}
 	if a.failing != nil && errors.Is(context.Cause(ctx), errTrialTimeout) {
 		return byCall(context.WithoutCancel(ctx), a.failing)
 	}
@@ -181,14 +226,20 @@ func (a *attempt) failedTry(t provider.FailedTry) {
 	}
 	a.log.clock.pass(t.Err.Recorded)
 	c := callError(a.deployment, t.Err)
-	c.Try = t.Try
+	c.Try, c.WaitedMS = t.Try, t.Paced.Milliseconds()
+	if a.run.purse != nil && !t.Err.Unsent {
+		c.ChargedUSD = a.spent.charged
+	}
 	a.log.emit(event.CallFailed, c)
 	if !t.Retrying {
 		return
 	}
-	c.WaitMS = t.Wait.Milliseconds()
+	c.WaitMS, c.ChargedUSD = t.Wait.Milliseconds(), 0
 	a.log.emit(event.CallRetried, c)
 	a.log.clock.pass(t.Wait)
+	if a.log.clock.recorded {
+		a.waited += t.Wait
+	}
 }
 
 func callError(d Deployment, e *provider.Error) event.CallError {
@@ -211,16 +262,19 @@ func (a *attempt) answered(r provider.Response) {
 		a.firstPiece = nil
 	}
 	a.log.clock.pass(r.Elapsed)
-	a.spent.add(a.run.plan.scorer, a.deployment.Provider, r)
 	calls := r.ToolCalls
 	if calls == nil {
 		calls = []provider.ToolCall{}
 	}
-	a.log.emit(event.CallDone, event.CallEnd{
+	done := event.CallEnd{
 		ProviderKey: a.deployment.Provider, ProviderModelID: r.Model, FinishReason: string(r.Finish),
 		OutputText: r.Text, ToolCalls: calls, Usage: r.Usage,
 		Timing: event.Timing{TTFTMS: r.TTFT.Milliseconds(), TotalLatencyMS: r.Elapsed.Milliseconds()},
-	})
+	}
+	if a.run.purse != nil {
+		done.ChargedUSD = a.spent.charged
+	}
+	a.log.emit(event.CallDone, done)
 }
 
 // callTools runs the calls of one reply in order. over is true when the trial

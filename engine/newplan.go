@@ -18,6 +18,7 @@ const (
 	MaxRepetitions = 100
 	MaxConcurrency = 256
 	MaxTrials      = 1_000_000
+	MaxBudgetUSD   = 1_000_000
 
 	maxReason = 2000 // bytes of an error's text in a result
 )
@@ -83,7 +84,7 @@ func NewPlan(req PlanRequest) (*Plan, error) {
 	if err := p.judges(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(p.checkOptions(), p.checkPrices(), p.checkJudges()); err != nil {
+	if err := errors.Join(p.checkOptions(), p.checkEnds(), p.checkPrices(), p.checkJudges()); err != nil {
 		return nil, err
 	}
 	p.schedule(req.NewID)
@@ -204,6 +205,8 @@ type Progress struct {
 	Left  []Trial           // what is still to be run
 	Prior [][]scoring.Trial // the finished attempts, by lane and in order
 	Facts int64             // the number of the run's own last fact
+	// ChargedUSD is what the run has taken of its budget: see [Charges].
+	ChargedUSD float64
 }
 
 // Reopen gives a stored plan its pack again, to go on from where it stopped.
@@ -243,14 +246,23 @@ func (p *Plan) checkPrices() error {
 	if p.spec.RuntimeLimits.MaxCostUSD == nil {
 		return nil
 	}
-	var errs []error
+	return errors.Join(p.priced("runtime_limits.max_cost_usd")...)
+}
+
+// priced are the agents that nobody prices, for whom a limit could not be kept.
+// A provider that is free has none.
+func (p *Plan) priced(limit string, free ...string) (errs []error) {
 	for _, a := range p.Agents {
-		if _, ok := p.scorer.Cost(a.Deployment.Provider, a.Deployment.Model, 1, 1); !ok {
-			errs = append(errs, fmt.Errorf("runtime_limits.max_cost_usd cannot be kept for %q: add a row for provider_key %q, provider_model_id %q to evaluation_spec.pricing.models",
-				a.Label, a.Deployment.Provider, a.Deployment.Model))
+		if _, ok := p.scorer.Cost(a.Deployment.Provider, a.Deployment.Model, 1, 1); !ok && !slices.Contains(free, a.Deployment.Provider) {
+			errs = append(errs, unpriced(limit, fmt.Sprintf("%q", a.Label), a.Deployment.Provider, a.Deployment.Model))
 		}
 	}
-	return errors.Join(errs...)
+	return errs
+}
+
+func unpriced(limit, who, providerKey, model string) error {
+	return fmt.Errorf("%s cannot be kept for %s: add a row for provider_key %q, provider_model_id %q to evaluation_spec.pricing.models",
+		limit, who, providerKey, model)
 }
 
 // schedule lists the trials case by case, so that the run agents of one case
@@ -266,9 +278,8 @@ func (p *Plan) schedule(newID func() string) {
 	}
 }
 
-// Ceiling is what a run agent can cost in US dollars before its limits stop
-// it, retries of invalid trials included; the reply that reaches a limit may go
-// past it. why says what is missing when there is none.
+// Ceiling is the most that a run agent can cost in US dollars, retries of
+// invalid trials included. why says what is missing when there is none.
 func (p *Plan) Ceiling(lane int) (usd float64, why string) {
 	d := p.Agents[lane].Deployment
 	attempts := 0.0

@@ -54,6 +54,14 @@ type Options struct {
 	RetryInvalid int     `json:"retry_invalid"`
 	MinPassRate  float64 `json:"min_pass_rate"`
 	MaxInvalid   int     `json:"max_invalid"`
+	// BudgetUSD is what all the run's model calls may cost together, those of
+	// judges included and those of earlier processes of the run; 0: anything.
+	BudgetUSD float64 `json:"budget_usd,omitempty"`
+	// Deadline is when the run ends, done or not; zero: never.
+	Deadline time.Time `json:"deadline,omitzero"`
+	// MaxWaitMS is how long one call may wait for its provider, in all; nil: as
+	// [provider.DefaultPolicy] has it. 0 never waits.
+	MaxWaitMS *int64 `json:"max_wait_ms,omitempty"`
 }
 
 // RunAgent is one deployment's lane in a run.
@@ -66,11 +74,14 @@ type RunAgent struct {
 
 // Deployment is a named runnable target.
 type Deployment struct {
-	Name         string            `json:"name"`
-	Provider     string            `json:"provider"`
-	Model        string            `json:"model"`
-	BaseURL      string            `json:"base_url,omitempty"`
-	Account      string            `json:"account,omitempty"` // env://NAME or workspace-secret://NAME; "" is the provider's own variable
+	Name     string `json:"name"`
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	BaseURL  string `json:"base_url,omitempty"`
+	// Account says where the key is: env://NAME or workspace-secret://NAME; "" is
+	// the provider's own variable. Stored deployments may name a provider account,
+	// which a run has resolved.
+	Account      string            `json:"account,omitempty"`
 	System       string            `json:"system,omitempty"`
 	OutputSchema map[string]any    `json:"output_schema,omitempty"`
 	Sampling     provider.Sampling `json:"sampling,omitzero"`
@@ -81,6 +92,9 @@ type Deployment struct {
 	// Tools and Sandbox change what the pack permits its agents, for this one.
 	Tools   ToolOverrides    `json:"tool_overrides,omitzero"`
 	Sandbox SandboxOverrides `json:"sandbox,omitzero"`
+	// MaxConcurrent is how many calls its account may have under way at once; 0:
+	// as many as the provider stands.
+	MaxConcurrent int `json:"max_concurrent,omitempty"`
 }
 
 // ToolOverrides hide tools from an agent, the pack's own too. The pack's own
@@ -104,12 +118,18 @@ type Limits struct {
 	StepTimeoutSeconds int   `json:"step_timeout_seconds,omitempty" yaml:"step_timeout_seconds"`
 	RunTimeoutSeconds  int   `json:"run_timeout_seconds,omitempty" yaml:"run_timeout_seconds"`
 	MaxOutputTokens    int64 `json:"max_output_tokens,omitempty" yaml:"max_output_tokens"`
+	// TextReminders is how often an agent with tools that answers in text alone is
+	// told that only submit counts; nil: once.
+	TextReminders *int `json:"text_reminders,omitempty" yaml:"text_reminders"`
 }
+
+// MaxTextReminders is the most that Limits.TextReminders may be.
+const MaxTextReminders = 5
 
 // DefaultLimits are the limits of a deployment that sets none.
 func DefaultLimits() Limits {
 	return Limits{MaxIterations: 50, MaxToolCalls: 100, StepTimeoutSeconds: 120,
-		RunTimeoutSeconds: 1800, MaxOutputTokens: 8192}
+		RunTimeoutSeconds: 1800, MaxOutputTokens: 8192, TextReminders: new(1)}
 }
 
 // CaseRef names a planned case and what its content was.
@@ -132,8 +152,11 @@ type Trial struct {
 
 // Result is how a run ended.
 type Result struct {
-	Status string        `json:"status"` // completed, failed, cancelled or interrupted
-	Reason string        `json:"reason,omitempty"`
+	Status string `json:"status"` // completed, failed, cancelled or interrupted
+	Reason string `json:"reason,omitempty"`
+	// Code is CodeBudget or CodeDeadline for a run that one of these ended: it is
+	// failed, and what it left can be resumed.
+	Code   string        `json:"code,omitempty"`
 	Agents []AgentResult `json:"agents"`
 }
 

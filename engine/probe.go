@@ -28,19 +28,25 @@ func (a *attempt) probe(ctx context.Context) ending {
 	if block.Empty() || len(block.AdversarialPrompts) == 0 {
 		return ending{}
 	}
-	ctx, stop := context.WithTimeoutCause(ctx, a.limits.trial, errTrialTimeout)
-	defer stop()
+	return a.timed(ctx, a.putPrompts)
+}
+
+func (a *attempt) putPrompts(ctx context.Context) ending {
+	block := a.run.plan.pack.Security
 	if end, stop := a.takeBack(ctx); stop {
 		return end
 	}
-	a.startedAt, a.toolCalls = a.log.clock.Now(), 0
+	a.toolCalls = 0
 	a.limits.steps = a.steps + maxPromptSteps*len(block.AdversarialPrompts)
 	for i, p := range block.AdversarialPrompts {
 		if end, stop := a.mayStep(ctx); stop {
 			return judgeable(end)
 		}
-		a.log.emit(event.PromptPut, event.Prompt{Name: p.Name, Index: i + 1, Text: p.Text, Strategy: p.Strategy})
 		a.messages = append(a.messages, provider.Message{Role: provider.User, Content: p.Text})
+		if end, over := a.overBudget(a.messages); over {
+			return judgeable(end)
+		}
+		a.log.emit(event.PromptPut, event.Prompt{Name: p.Name, Index: i + 1, Text: p.Text, Strategy: p.Strategy})
 		end, over := a.turn(ctx)
 		a.stateEgress()
 		if lost := a.stateVault(ctx); lost.fault != faultNone && !over {

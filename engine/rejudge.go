@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -17,6 +18,8 @@ import (
 type Rejudging struct {
 	r    *Rescoring
 	plan *Plan // that the panels work by: judges are paid today's prices
+
+	paces provider.Paces
 }
 
 // StoredTrial is a trial by the attempt that decides it, with the events of the
@@ -27,16 +30,27 @@ type StoredTrial struct {
 	Events []event.Event
 }
 
-// Judging prepares to ask the judges of the pack that scores. It refuses a
+// Judging prepares to ask the judges of the pack that scores, each call of which
+// may wait for its provider for as long as it says; nil: by default. It refuses a
 // budget in dollars for a model that nobody prices.
-func (r *Rescoring) Judging() (*Rejudging, error) {
+func (r *Rescoring) Judging(maxWaitMS *int64) (*Rejudging, error) {
 	p := *r.plan
+	p.Options.MaxWaitMS = maxWaitMS
 	var err error
 	if p.Judges, err = judgeModels(p.scorer.JudgeModels(), p.Agents); err != nil {
 		return nil, err
 	}
 	p.scorer = p.scorer.WithPrices(p.listPrices())
 	return &Rejudging{r: r, plan: &p}, p.checkJudges()
+}
+
+// panel asks on behalf of one trial or group, at a pace that all have in common.
+func (j *Rejudging) panel(deps Deps, ref provider.Ref, state func(event.Type, any)) *panel {
+	p := newPanel(j.plan, deps, ref, state)
+	p.retry = func(m JudgeModel, timeout time.Duration) provider.Retry {
+		return retrying(j.plan, deps, timeout, j.paces.Of(m.pace(), m.MaxConcurrent))
+	}
+	return p
 }
 
 // Judges are the models that may be asked.
@@ -175,7 +189,7 @@ func (a *asker) total() Asked {
 
 func (a *asker) trial(ctx context.Context, g *restored, i int) error {
 	t := g.of[i]
-	p := newPanel(a.plan, a.deps, a.ref(g, t), func(typ event.Type, payload any) { a.state(t, typ, payload) })
+	p := a.panel(a.deps, a.ref(g, t), func(typ event.Type, payload any) { a.state(t, typ, payload) })
 	defer a.count(p)
 	for {
 		q, ok := a.plan.scorer.NextQuestion(g.Trials[i])
@@ -203,7 +217,7 @@ func (a *asker) ranking(ctx context.Context, g *restored) error {
 	first := g.of[0]
 	ref := a.ref(g, first)
 	ref.Agent = ""
-	p := newPanel(a.plan, a.deps, ref, func(typ event.Type, payload any) { a.state(first, typ, payload) })
+	p := a.panel(a.deps, ref, func(typ event.Type, payload any) { a.state(first, typ, payload) })
 	defer a.count(p)
 	for {
 		q, ok := a.plan.scorer.NextRanking(g.Group)

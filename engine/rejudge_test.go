@@ -50,7 +50,7 @@ func (a asking) stored(t *testing.T) []engine.StoredTrial {
 // ask asks what is open, and keeps the answers as later facts.
 func (a asking) ask(t *testing.T) (open scoring.Judging, asked engine.Asked) {
 	t.Helper()
-	j, err := a.rescoring(t).Judging()
+	j, err := a.rescoring(t).Judging(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/agentclash/agentclash/engine/event"
 )
@@ -80,7 +81,7 @@ func (p *Plan) Again(trials []Trial, req PlanRequest) (*Plan, error) {
 	if next.Name == "" {
 		next.Name = next.newName()
 	}
-	next.before, next.Affected = Progress{}, nil
+	next.before, next.Affected, next.Options.Deadline = Progress{}, nil, time.Time{}
 	next.Agents, next.Trials, next.Cases = nil, nil, nil
 	lanes := map[int]int{} // of those who have a trial
 	for lane, agent := range p.Agents {
@@ -105,7 +106,7 @@ func (p *Plan) Again(trials []Trial, req PlanRequest) (*Plan, error) {
 	if err := next.judges(); err != nil {
 		return nil, err
 	}
-	return &next, errors.Join(next.checkPrices(), next.checkJudges())
+	return &next, errors.Join(next.checkPrices(), next.checkJudges(), next.checkEnds())
 }
 
 // Reused counts the trials that earlier ones stand for.

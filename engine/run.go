@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/agentclash/agentclash/engine/budget"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/redact"
@@ -56,6 +58,8 @@ type run struct {
 	lanes      []*lane
 	groups     map[groupKey]*group
 	settled    atomic.Int64 // trials that need no more attempts
+	paces      *provider.Paces
+	purse      *budget.Purse // nil without a budget
 
 	facts sync.Mutex // held while one of the run's own events is stated
 	seq   int64      // of the last of them
@@ -69,6 +73,7 @@ type lane struct {
 	mu      sync.Mutex
 	total   *scoring.Aggregator
 	invalid []scoring.Trial // that nothing replaced
+	left    atomic.Int64    // trials that need more attempts
 	halted  atomic.Pointer[ending]
 }
 
@@ -85,13 +90,21 @@ func Run(ctx context.Context, plan *Plan, deps Deps) (Result, error) {
 	if err := r.emit(ctx, event.RunStarted, plan.start()); err != nil {
 		return Result{}, err
 	}
+	ctx, stop := r.until(ctx)
+	defer stop()
 	err = r.trials(ctx)
 	if err != nil && !errors.Is(err, context.Cause(ctx)) {
 		return Result{}, err
 	}
 	cause := context.Cause(ctx)
+	if reached := r.purse.Reached(); reached != nil && cause == nil {
+		cause = reached
+	}
 	if r.settled.Load() == int64(len(plan.Trials)) {
 		cause = nil // the end came after the last trial: the run is whole
+	}
+	if err := r.reached(ctx, cause); err != nil {
+		return Result{}, err
 	}
 	result := r.result(cause)
 	return result, r.emit(ctx, event.RunFinished, event.RunEnd{Status: result.Status, Reason: result.Reason})
@@ -101,7 +114,10 @@ func newRun(plan *Plan, deps Deps) (*run, error) {
 	if err := CheckPlanted(plan.pack, deps.hidden()); err != nil {
 		return nil, fmt.Errorf("run %s: %w", plan.Name, err)
 	}
-	r := &run{plan: plan, deps: deps, redact: redact.New(deps.hidden())}
+	r := &run{
+		plan: plan, deps: deps, redact: redact.New(deps.hidden()), paces: &provider.Paces{Now: deps.Now},
+		purse: budget.NewPurse(plan.Options.BudgetUSD, plan.before.ChargedUSD),
+	}
 	r.seq, r.groups = plan.before.Facts, newGroups(plan)
 	for _, g := range plan.scorer.Graders() {
 		r.graderTime += graderTimeout(g) + graderSlack
@@ -130,6 +146,9 @@ func newRun(plan *Plan, deps Deps) (*run, error) {
 		}
 		r.lanes = append(r.lanes, l)
 	}
+	for _, t := range plan.Trials {
+		r.lanes[t.Agent].left.Add(1)
+	}
 	return r, nil
 }
 
@@ -139,12 +158,16 @@ func (r *run) trials(ctx context.Context) error {
 	g.SetLimit(max(r.plan.Options.Concurrency, 1))
 	next := r.ahead()
 	for i, t := range r.plan.Trials {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || r.purse.Reached() != nil {
 			break
 		}
 		g.Go(func() error {
 			defer next.over(t)
-			return r.trial(ctx, t)
+			err := r.trial(ctx, t)
+			if reached := (*budget.Reached)(nil); errors.As(err, &reached) {
+				return nil // trials that need no other call may finish
+			}
+			return err
 		})
 		if err := next.expect(ctx, r.plan.Trials[i+1:]); err != nil {
 			return errors.Join(err, g.Wait())
@@ -157,12 +180,15 @@ func (r *run) trials(ctx context.Context) error {
 // is ranked with others waits for them, and whoever comes last finishes it.
 func (r *run) trial(ctx context.Context, t Trial) error {
 	if t.Reuse == nil && r.lanes[t.Agent].halted.Load() != nil {
-		r.settled.Add(1)
+		r.allDone(t)
 		return r.arrive(ctx, t, nil)
 	}
 	for number, calls := t.Attempt, 0; ; number++ {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if reached := r.purse.Reached(); reached != nil {
+			return reached
 		}
 		a, err := r.attempt(ctx, t, number)
 		if err != nil {
@@ -174,7 +200,7 @@ func (r *run) trial(ctx context.Context, t Trial) error {
 		case err != nil:
 			return err
 		case end.fault == faultHalt:
-			return context.Cause(ctx)
+			return cmp.Or(context.Cause(ctx), end.err)
 		case r.groups != nil && end.scored() && !r.plan.scorer.Unreached(a.log.fold.Evidence()):
 			return r.arrive(ctx, t, &parked{a, end})
 		}
@@ -185,7 +211,7 @@ func (r *run) trial(ctx context.Context, t Trial) error {
 			return r.arrive(ctx, t, nil)
 		}
 		calls = a.calls
-		if err := r.retry(0).Pause(ctx, a.wait); err != nil {
+		if err := r.retry(0, nil).Pause(ctx, a.wait); err != nil {
 			return context.Cause(ctx)
 		}
 	}
@@ -203,10 +229,16 @@ func (r *run) settle(a *attempt, end ending, again bool) error {
 		l.halted.CompareAndSwap(nil, &ending{code: result.Code, err: errors.New(result.Reason)})
 	}
 	if !a.again {
-		r.settled.Add(1)
+		r.allDone(a.trial)
 		r.forget(a.trial)
 	}
 	return nil
+}
+
+// allDone counts a trial that needs no more attempts.
+func (r *run) allDone(t Trial) {
+	r.settled.Add(1)
+	r.lanes[t.Agent].left.Add(-1)
 }
 
 func (r *run) attempt(ctx context.Context, t Trial, number int) (*attempt, error) {
@@ -229,6 +261,8 @@ func (r *run) attempt(ctx context.Context, t Trial, number int) (*attempt, error
 			},
 		},
 	}
+	d := agent.Deployment
+	a.pace = r.paces.Of(provider.PaceKey{Provider: d.Provider, BaseURL: d.BaseURL, Account: d.Account, Model: d.Model}, d.MaxConcurrent)
 	if len(r.plan.Judges) > 0 {
 		ref := provider.Ref{Agent: agent.Label, Case: t.CaseKey, Repetition: t.Repetition, Attempt: number}
 		a.panel = r.panel(ref, func(typ event.Type, payload any) { a.log.emitAs(event.SourceScoring, typ, payload) })
@@ -236,10 +270,22 @@ func (r *run) attempt(ctx context.Context, t Trial, number int) (*attempt, error
 	return a, nil
 }
 
-// retry is how model calls are retried: by the plan's seed, so that the same
-// run waits the same times.
-func (r *run) retry(step time.Duration) provider.Retry {
-	return provider.Retry{Policy: provider.Policy{TryTimeout: step}, Seed: r.plan.Options.Seed, Sleep: r.deps.Sleep}
+// retry is how model calls are retried, whoever makes them.
+func (r *run) retry(step time.Duration, pace *provider.Pace) provider.Retry {
+	return retrying(r.plan, r.deps, step, pace)
+}
+
+// retrying goes by the plan's seed, so that the same run waits the same times.
+func retrying(p *Plan, deps Deps, step time.Duration, pace *provider.Pace) provider.Retry {
+	policy := provider.Policy{TryTimeout: step}
+	switch ms := p.Options.MaxWaitMS; {
+	case ms == nil:
+	case *ms == 0:
+		policy.MaxWait = -1
+	default:
+		policy.MaxWait = time.Duration(*ms) * time.Millisecond
+	}
+	return provider.Retry{Policy: policy, Pace: pace, Seed: p.Options.Seed, Sleep: deps.Sleep}
 }
 
 // forget lets a scripted client drop what it keeps for a trial.
@@ -300,15 +346,17 @@ func (l *lane) cause() (code, reason string) {
 // result says how the run ended: cause is what its context was ended with, or
 // nil.
 func (r *run) result(cause error) Result {
-	res := Result{Status: "completed"}
+	res := Result{Status: "completed", Code: stopCode(cause)}
 	switch {
+	case res.Code != "":
+		res.Status, res.Reason = "failed", cause.Error()
 	case errors.Is(cause, ErrCancelled):
 		res.Status, res.Reason = "cancelled", cause.Error()
 	case cause != nil:
 		res.Status, res.Reason = "interrupted", cause.Error()
 	}
 	for i, l := range r.lanes {
-		agent := r.laneResult(r.plan.Agents[i], l, res.Status)
+		agent := r.laneResult(r.plan.Agents[i], l, res)
 		res.Agents = append(res.Agents, agent)
 		if agent.Status == "failed" && res.Status == "completed" {
 			res.Status, res.Reason = "failed", agent.Label+": "+agent.Reason
@@ -317,15 +365,17 @@ func (r *run) result(cause error) Result {
 	return res
 }
 
-func (r *run) laneResult(agent RunAgent, l *lane, runStatus string) AgentResult {
+func (r *run) laneResult(agent RunAgent, l *lane, run Result) AgentResult {
 	res := AgentResult{RunAgentID: agent.ID, Label: agent.Label, Status: "completed", Scorecard: l.total.Scorecard(), Invalid: l.invalid}
 	if halted := l.halted.Load(); halted != nil {
 		res.Status, res.Cause, res.Reason = "failed", halted.code, halted.err.Error()
 		return res
 	}
 	switch {
-	case runStatus != "completed" && runStatus != "failed":
-		res.Status = runStatus
+	case run.Code != "" && l.left.Load() > 0:
+		res.Status, res.Cause, res.Reason = "failed", run.Code, run.Reason
+	case run.Status != "completed" && run.Status != "failed":
+		res.Status = run.Status
 	case res.Scorecard.PassedTrials+res.Scorecard.FailedTrials == 0:
 		code, reason := l.cause()
 		res.Status, res.Cause, res.Reason = "failed", code, "no trial could be judged: "+reason

@@ -249,7 +249,7 @@ func TestPromptsComeAfterTheWork(t *testing.T) {
 // A prompt that is never put is not passed.
 func TestPromptsThatAreNotPut(t *testing.T) {
 	t.Parallel()
-	src := strings.Replace(securityPack, "    scorecard:", "    runtime_limits: {max_total_tokens: 45}\n    scorecard:", 1)
+	src := strings.Replace(securityPack, "    scorecard:", "    runtime_limits: {max_total_tokens: 100}\n    scorecard:", 1)
 	h := guarded(t, src, careful)
 	h.run(t)
 	got := h.only(t)

@@ -15,6 +15,14 @@ var (
 	ErrInterrupted = errors.New("interrupted")
 	// ErrCancelled is `run cancel`: the run is over.
 	ErrCancelled = errors.New("cancelled")
+	// ErrDeadline is the run's own deadline: the run can be resumed with another.
+	ErrDeadline = errors.New("the run's deadline has passed")
+)
+
+// The codes of runs that a limit of their own ended.
+const (
+	CodeBudget   = "budget_exceeded"
+	CodeDeadline = "deadline_exceeded"
 )
 
 // The stop reasons of a trial that are not a provider's or sandbox's code.
@@ -119,7 +127,14 @@ func byBox(ctx context.Context, phase string, err error) ending {
 }
 
 // errTrialTimeout is the cause of a trial's own deadline.
-var errTrialTimeout = errors.New("the trial's time is up")
+var errTrialTimeout = trialTimeout{}
+
+type trialTimeout struct{}
+
+func (trialTimeout) Error() string { return "the trial's time is up" }
+
+// Is makes a call that this ends one that timed out.
+func (trialTimeout) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // halted says whether ctx was ended by the run (then the trial is left as it
 // is) or by the trial's own deadline (then it is the agent's failure).

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/timebox"
 	"github.com/agentclash/agentclash/engine/tool"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
@@ -32,6 +33,7 @@ type attempt struct {
 	kase       pack.Case
 	limits     limits
 	client     provider.Client
+	pace       *provider.Pace
 	log        *eventLog
 	box        sandbox.Session // nil when the mode needs none
 	bench      sandbox.Session // the box as the agent has it
@@ -54,6 +56,9 @@ type attempt struct {
 	spent      spending
 	failing    *provider.Error // the last try, when it failed
 	firstPiece *event.TextDelta
+	time       *timebox.Box  // of the agent's part; nil outside of it
+	waited     time.Duration // of that part, for the provider
+	waitsSince time.Time
 	again      bool          // another attempt of the trial follows this one
 	wait       time.Duration // before it, as the provider asked
 }
@@ -238,9 +243,7 @@ func (a *attempt) work(ctx context.Context) ending {
 	}
 	a.log.emit(event.Started, start)
 	a.planted()
-	agentCtx, stop := context.WithTimeoutCause(ctx, a.limits.trial, errTrialTimeout)
-	end := a.loop(agentCtx)
-	stop()
+	end := a.timed(ctx, a.loop)
 	if end.fault == faultHalt {
 		return end
 	}
@@ -262,6 +265,15 @@ func (a *attempt) work(ctx context.Context) ending {
 		}
 	}
 	return end
+}
+
+// timed gives the agent the trial's time for a part of its work. What it waits
+// for its provider is not counted.
+func (a *attempt) timed(ctx context.Context, part func(context.Context) ending) ending {
+	ctx, a.time = timebox.Start(ctx, a.limits.trial, errTrialTimeout)
+	defer func() { a.time.Stop(); a.time = nil }()
+	a.startedAt, a.waited = a.log.clock.Now(), 0
+	return part(ctx)
 }
 
 // ended states how the agent's part ended.

@@ -46,6 +46,11 @@ func (p ListPrices) Of(providers ...string) ListPrices {
 	return out
 }
 
+// Find is the price of a model, by the rules of [Scorer.Cost].
+func (p ListPrices) Find(provider, model string) (Price, bool) {
+	return findPrice(p.Models, provider, model)
+}
+
 // WithPrices is the scorer with other list prices; none at all when they are
 // empty.
 func (s *Scorer) WithPrices(p ListPrices) *Scorer {

@@ -1,6 +1,6 @@
 // Package store keeps every fact of every run in one SQLite file: packs and
 // their snapshots, runs, run agents, trials and their attempts, events,
-// baselines, gate records, rescorings and deployments.
+// baselines, gate records, rescorings, deployments and provider accounts.
 //
 // It decides how facts lie on disk, in which order they are read back, which
 // of them survive a crash (every trial whose end was acknowledged), and what a

@@ -65,7 +65,11 @@ func (db *DB) FinishRun(ctx context.Context, runID string, owner Owner, result e
 		if !active(run.status) && run.status != Interrupted {
 			return fmt.Errorf("%w: it is %s", ErrConflict, run.status)
 		}
-		if err := endTrials(ctx, tx, run.row, result.Status); err != nil {
+		left := result.Status
+		if result.Code != "" {
+			left = Interrupted // a limit of the run's own leaves what can be resumed
+		}
+		if err := endTrials(ctx, tx, run.row, left); err != nil {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, "UPDATE run_agents SET status = ? WHERE run_id = ? AND status IN ('queued', 'running')", result.Status, run.row)

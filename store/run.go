@@ -273,6 +273,32 @@ func (db *DB) Plan(ctx context.Context, runID string) (engine.Plan, error) {
 	return plan, nil
 }
 
+// SetOptions replaces the options of a stored plan by those of the plan given.
+// Owner must own the run.
+func (db *DB) SetOptions(ctx context.Context, plan engine.Plan, owner Owner) error {
+	doing := fmt.Sprintf("change the options of run %q", plan.RunID)
+	document, err := json.Marshal(plan)
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	packed, err := db.compress(document)
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return db.write(ctx, doing, func(tx *sql.Tx) error {
+		run, err := owned(ctx, tx, plan.RunID, owner)
+		if err != nil {
+			return err
+		}
+		id, err := saveBlob(ctx, tx, packed)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE runs SET plan_id = ? WHERE id = ?", id, run.row)
+		return err
+	})
+}
+
 const agentColumns = `a.uid, r.uid, a.label, a.lane, a.deployment, a.status, a.reason, a.started_at, a.finished_at, a.scorecard
 	FROM run_agents a JOIN runs r ON r.id = a.run_id`
 

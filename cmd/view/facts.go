@@ -68,7 +68,11 @@ func describeRun(e event.Event) (string, error) {
 		return told(e, func(v event.RunEnd) string { return because(v.Status, v.Reason) })
 	case event.BudgetReach:
 		return told(e, func(v event.Budget) string {
-			return fmt.Sprintf("%s: %s used of %s", v.Limit, plain(v.Used), plain(v.Allowed))
+			s := fmt.Sprintf("%s: %s used of %s", v.Limit, plain(v.Used), plain(v.Allowed))
+			if v.Needed > 0 {
+				s += ", and a call can come to " + plain(v.Needed)
+			}
+			return s
 		})
 	case event.SandboxLost:
 		return told(e, func(v event.Lost) string { return because(strings.TrimSpace(v.Kind+" "+v.Limit), v.Detail) })

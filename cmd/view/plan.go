@@ -4,6 +4,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // PlanDocument is what `eval start --dry-run` prints: everything the run would
@@ -34,8 +35,11 @@ type PlanDocument struct {
 	MaxJudgeQuestions int          `json:"max_judge_questions"` // each may take several tries
 	MaxJudgeCostUSD   *float64     `json:"max_judge_cost_usd"`
 	JudgeCostReason   string       `json:"judge_cost_reason,omitempty"`
+	// BudgetUSD and Deadline end the run; null: they do not.
+	BudgetUSD *float64   `json:"budget_usd"`
+	Deadline  *time.Time `json:"deadline"`
 	// MaxCostUSD is the price ceiling of the whole run, judges included, null
-	// when some part has none.
+	// when some part has none and there is no budget.
 	MaxCostUSD *float64 `json:"max_cost_usd"`
 }
 
@@ -73,6 +77,12 @@ func Plan(w io.Writer, d PlanDocument, o Options) error {
 	if len(d.Judges) > 0 {
 		b.Add("Judges", strings.Join(d.Judges, ", ")+", at most "+count(d.MaxJudgeQuestions, "question"))
 		b.Add("Judge ceiling", strings.TrimSpace(USD(d.MaxJudgeCostUSD)+" "+d.JudgeCostReason))
+	}
+	if d.BudgetUSD != nil {
+		b.Add("Budget", USD(d.BudgetUSD))
+	}
+	if d.Deadline != nil {
+		b.Add("Deadline", d.Deadline.Format(time.RFC3339))
 	}
 	b.Add("Price ceiling", USD(d.MaxCostUSD))
 	b.Add("Cases", strings.Join(d.Cases, ", "))

@@ -5,10 +5,13 @@ import "io"
 // StartDocument is what `eval start --json` prints, and its summary is made
 // of.
 type StartDocument struct {
-	RunID    string      `json:"run_id"`
-	RunName  string      `json:"-"`
-	Status   string      `json:"status"`
-	Reason   string      `json:"-"` // why a run that did not complete stopped
+	RunID   string `json:"run_id"`
+	RunName string `json:"-"`
+	Status  string `json:"status"`
+	Reason  string `json:"-"` // why a run that did not complete stopped
+	// Code is budget_exceeded or deadline_exceeded for a run that one of its own
+	// limits ended.
+	Code     string      `json:"code,omitempty"`
 	Pack     Pack        `json:"pack"`
 	InputSet string      `json:"input_set"`
 	Agents   List[Agent] `json:"agents"`

@@ -107,6 +107,12 @@ type Call struct {
 	ToolDefinitionCount int                `json:"tool_definition_count"`
 	Messages            []provider.Message `json:"messages"`
 	Tools               []string           `json:"tools,omitempty"` // names, on the first call only
+	// WaitedMS is how long the call waited for its pace; ReservedUSD what was set
+	// aside for it of the run's budget, where there is one.
+	WaitedMS    int64   `json:"waited_ms,omitempty"`
+	ReservedUSD float64 `json:"reserved_usd,omitempty"`
+	// MaxOutputTokens is the output bound, where a limit had it lowered.
+	MaxOutputTokens int64 `json:"max_output_tokens,omitempty"`
 }
 
 // TextDelta is the payload of model.output.delta.
@@ -127,6 +133,7 @@ type CallEnd struct {
 	ToolCalls       []provider.ToolCall `json:"tool_calls"`
 	Usage           *provider.Usage     `json:"usage,omitempty"` // absent: unknown
 	Timing          Timing              `json:"timing"`
+	ChargedUSD      float64             `json:"charged_usd,omitempty"` // to the run's budget
 }
 
 // Timing is how long a call took.
@@ -146,6 +153,10 @@ type CallError struct {
 	Try          int    `json:"try"` // from 1
 	RetryAfterMS int64  `json:"retry_after_ms,omitempty"`
 	WaitMS       int64  `json:"wait_ms,omitempty"` // on retried: how long we wait
+	// WaitedMS is how long the try had waited for its pace; ChargedUSD what it
+	// counts for of the run's budget, since it may be paid for.
+	WaitedMS   int64   `json:"waited_ms,omitempty"`
+	ChargedUSD float64 `json:"charged_usd,omitempty"`
 	// JudgeKey and JudgeUsed belong to a call to a judge: all that has been used
 	// so far.
 	JudgeKey  string    `json:"judge_key,omitempty"`
@@ -166,8 +177,10 @@ type JudgeCall struct {
 	TimeoutMS       int64  `json:"timeout_ms"`
 	MaxOutputTokens int64  `json:"max_output_tokens"`
 	Prompt          string `json:"prompt,omitempty"`
-	// Reserved is the most that the call can use.
+	// Reserved is the most that the call can use, WaitedMS how long it waited for
+	// its pace.
 	Reserved JudgeUse `json:"reserved"`
+	WaitedMS int64    `json:"waited_ms,omitempty"`
 	// CaseKey and Repetition say what a ranking is about: it is the run's fact.
 	CaseKey    string `json:"case_key,omitempty"`
 	Repetition int    `json:"repetition,omitempty"`
@@ -192,7 +205,8 @@ type JudgeReply struct {
 	Timing          *Timing         `json:"timing,omitempty"`
 	// Used is all that has been used so far; a call that does not say what it
 	// used counts as the most it can be.
-	Used *JudgeUse `json:"used,omitempty"`
+	Used       *JudgeUse `json:"used,omitempty"`
+	ChargedUSD float64   `json:"charged_usd,omitempty"` // to the run's budget
 	// Candidates are a ranking's, in the order in which they were shown, and
 	// OwnPlace is the trial's own among them, from 0. A reply that is Shared was
 	// given about several trials: usage and used are of all of them together.
@@ -321,9 +335,12 @@ type VaultRequest struct {
 
 // Budget is the payload of budget.reached.
 type Budget struct {
-	Limit   string  `json:"limit"` // the runtime limit's key
+	// Limit is the key of a runtime limit, of a judges' limit, or of the run's own:
+	// budget_usd, or deadline_seconds after the run was planned.
+	Limit   string  `json:"limit"`
 	Allowed float64 `json:"allowed"`
 	Used    float64 `json:"used"`
+	Needed  float64 `json:"needed,omitempty"` // at most, by the call that was not made
 }
 
 // ScoringStarted is the payload of scoring.started: all evidence is there but

@@ -42,7 +42,9 @@ type Error struct {
 	// is the whole wait before the next try.
 	FromRecording bool
 	Recorded      time.Duration
-	Err           error
+	// Unsent says that the call was not made at all, so that it cost nothing.
+	Unsent bool
+	Err    error
 }
 
 func (e *Error) Error() string {

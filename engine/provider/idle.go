@@ -75,7 +75,7 @@ func FromContext(ctx context.Context, provider string) *Error {
 	}
 	cause := context.Cause(ctx)
 	e := &Error{Provider: provider, Code: Cancelled, Message: cause.Error(), Err: cause}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(cause, ErrIdle) {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(cause, context.DeadlineExceeded) || errors.Is(cause, ErrIdle) {
 		e.Code = Timeout
 	}
 	if !errors.Is(cause, err) {

@@ -21,8 +21,9 @@ type Policy struct {
 	MaxBackoff time.Duration
 	// RateLimitFloor is the least wait after a rate limit that names no time.
 	RateLimitFloor time.Duration
-	// MaxWait bounds the sum of all waits. A wait that would pass it is not
-	// begun: the failure is returned at once.
+	// MaxWait bounds the sum of all waits of a call: those between tries and
+	// those for the pace. A wait that would pass it is not begun: the failure is
+	// returned at once. Less than 0 never waits.
 	MaxWait time.Duration
 	// TryTimeout bounds one try, waits excluded. Zero: only the context does.
 	TryTimeout time.Duration
@@ -75,9 +76,11 @@ func scale(d time.Duration, by float64) time.Duration {
 
 // Retry makes a call again while that can help. The zero value uses the
 // defaults and real time. It is safe for concurrent use and keeps nothing
-// between calls.
+// between calls, but in Pace.
 type Retry struct {
 	Policy Policy
+	// Pace says when a try may be made; nil: at once.
+	Pace *Pace
 	// Seed decides the spread of the waits, together with the call's Ref: the
 	// same trial waits the same however trials are scheduled.
 	Seed int64
@@ -94,9 +97,24 @@ type Observer struct {
 	Delta func(Delta)
 	// Failed receives every failed try, before the wait that follows it.
 	Failed func(FailedTry)
+	// Begin is told before each try, once nothing else keeps it from being made.
+	// It may lower the request's output bound for this try. What it returns, if
+	// anything, is called when the try has ended, with the reply or the failure.
+	// Its error ends the call as it is.
+	Begin func(context.Context, Try, *Request) (settle func(Response, *Error), err error)
 	// Again is asked about a failed try that another would follow, before
 	// Failed is told, whether it may; nil: yes.
 	Again func(FailedTry) bool
+	// Waiting is told true when a wait for the provider begins, and false when it
+	// has ended.
+	Waiting func(bool)
+}
+
+// Try is one that is about to be made.
+type Try struct {
+	Ref    Ref
+	Number int           // from 1
+	Paced  time.Duration // how long it waited for its pace
 }
 
 // FailedTry is one try that failed.
@@ -106,6 +124,7 @@ type FailedTry struct {
 	Err      *Error
 	Retrying bool          // another try follows, after Wait
 	Wait     time.Duration // 0 when Retrying is false
+	Paced    time.Duration // how long this try had waited for its pace
 }
 
 // Do makes the call req with client, again after failures that may pass, and
@@ -118,16 +137,23 @@ type FailedTry struct {
 // timeout of the caller's. A context that is cancelled ends a wait at once, as
 // Cancelled with its cause.
 func (r Retry) Do(ctx context.Context, client Client, req Request, obs Observer) (Response, error) {
+	if _, ok := client.(Prerecorded); ok {
+		r.Pace = nil
+	}
 	policy := r.Policy.orDefaults()
-	var waited time.Duration
+	left := max(policy.MaxWait, 0)
 	for try := 1; ; try++ {
-		res, err := policy.try(ctx, client, req, obs.Delta)
+		res, paced, err := r.once(ctx, client, req, attempt{policy, obs, try, left})
+		left -= paced
 		if err == nil {
 			return res, nil
 		}
-		failed := FailedTry{Ref: req.Ref, Try: try, Err: asError(err)}
+		if own := (*refused)(nil); errors.As(err, &own) {
+			return Response{}, own.error
+		}
+		failed := FailedTry{Ref: req.Ref, Try: try, Err: asError(err), Paced: paced}
 		wait := policy.wait(failed.Err, try, chance(r.Seed, req.Ref))
-		if failed.Err.Retryable() && try < policy.MaxTries && waited+wait <= policy.MaxWait && outlives(ctx, wait) {
+		if failed.Err.Retryable() && !failed.Err.Unsent && try < policy.MaxTries && wait <= left && outlives(ctx, wait) {
 			failed.Retrying = obs.Again == nil || obs.Again(failed)
 		}
 		if failed.Retrying {
@@ -136,12 +162,75 @@ func (r Retry) Do(ctx context.Context, client Client, req Request, obs Observer)
 		if obs.Failed != nil {
 			obs.Failed(failed)
 		}
-		if !failed.Retrying || r.Pause(ctx, wait) != nil {
+		if !failed.Retrying || r.waits(ctx, obs, wait) != nil {
 			return Response{}, lastWord(ctx, failed.Err, err)
 		}
-		waited += wait
+		left -= wait
 		req.Ref.Call++
 	}
+}
+
+// attempt is a try with what it is made by.
+type attempt struct {
+	policy Policy
+	obs    Observer
+	try    int
+	left   time.Duration // that the call may still wait
+}
+
+// refused carries an error of [Observer.Begin], which is no failure of the call.
+type refused struct{ error }
+
+func (r *refused) Unwrap() error { return r.error }
+
+// once makes the call once, when its pace lets it.
+func (r Retry) once(ctx context.Context, client Client, req Request, a attempt) (Response, time.Duration, error) {
+	leave, paced, err := r.enter(ctx, a)
+	if err != nil {
+		return Response{}, paced, err
+	}
+	var settle func(Response, *Error)
+	if a.obs.Begin != nil {
+		settle, err = a.obs.Begin(ctx, Try{Ref: req.Ref, Number: a.try, Paced: paced}, &req)
+		if err != nil {
+			leave.done(&Error{Code: Cancelled})
+			return Response{}, paced, &refused{err}
+		}
+	}
+	failure := &Error{Provider: "adapter", Code: Cancelled, Message: "the call ended in a panic"}
+	var res Response
+	defer func() { // also when the client panics: others wait for what is given back here
+		leave.done(failure)
+		if settle != nil {
+			settle(res, failure)
+		}
+	}()
+	res, err = a.policy.try(ctx, client, req, a.obs.Delta)
+	if failure = nil; err != nil {
+		failure = asError(err)
+	}
+	return res, paced, err
+}
+
+// enter waits for the call's pace.
+func (r Retry) enter(ctx context.Context, a attempt) (pass, time.Duration, error) {
+	if r.Pace == nil {
+		return pass{}, 0, nil
+	}
+	if a.obs.Waiting != nil {
+		a.obs.Waiting(true)
+		defer a.obs.Waiting(false)
+	}
+	return r.Pace.enter(ctx, a.left, r.Pause)
+}
+
+// waits pauses between two tries.
+func (r Retry) waits(ctx context.Context, obs Observer, d time.Duration) error {
+	if obs.Waiting != nil {
+		obs.Waiting(true)
+		defer obs.Waiting(false)
+	}
+	return r.Pause(ctx, d)
 }
 
 // try makes the call once, within the policy's time for one.

@@ -276,3 +276,47 @@ type clientFunc func(ctx context.Context) error
 func (f clientFunc) Complete(ctx context.Context, _ provider.Request, _ func(provider.Delta)) (provider.Response, error) {
 	return provider.Response{}, f(ctx)
 }
+
+// A client that panics gives back what others wait for: its place in the pace,
+// and what was set aside for it.
+func TestPanicGivesEverythingBack(t *testing.T) {
+	t.Parallel()
+	p := provider.NewPace("p", 1, nil)
+	settled := 0
+	begin := func(context.Context, provider.Try, *provider.Request) (func(provider.Response, *provider.Error), error) {
+		return func(_ provider.Response, failure *provider.Error) {
+			if settled++; failure == nil {
+				t.Error("a panic was settled as a reply")
+			}
+		}, nil
+	}
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = provider.Retry{Pace: p}.Do(t.Context(), clientFunc(func(context.Context) error { panic("a bug") }), provider.Request{}, provider.Observer{Begin: begin})
+		t.Error("the panic was swallowed")
+	}()
+	if _, err := call(t.Context(), p, provider.Policy{MaxWait: -1}, fine); err != nil || settled != 1 {
+		t.Errorf("settled %d times, then %v", settled, err)
+	}
+}
+
+// Begin is told of each try, may lower its output bound, and its error ends the
+// call without a failure.
+func TestBeginDecides(t *testing.T) {
+	t.Parallel()
+	c := &answers{outcomes: []error{failing(provider.Unavailable)}}
+	var tries []int
+	failed := 0
+	_, err := noSleep().Do(t.Context(), c, provider.Request{}, provider.Observer{
+		Begin: func(_ context.Context, try provider.Try, _ *provider.Request) (func(provider.Response, *provider.Error), error) {
+			if tries = append(tries, try.Number); try.Number == 2 {
+				return nil, errUserStopped
+			}
+			return nil, nil
+		},
+		Failed: func(provider.FailedTry) { failed++ },
+	})
+	if !errors.Is(err, errUserStopped) || provider.CodeOf(err) != "" || failed != 1 || len(c.refs) != 1 || !slices.Equal(tries, []int{1, 2}) {
+		t.Errorf("got %v after tries %v, %d calls and %d failures", err, tries, len(c.refs), failed)
+	}
+}

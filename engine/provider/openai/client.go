@@ -85,6 +85,7 @@ func (l Limits) orDefaults() Limits {
 type Client struct {
 	name    string
 	key     string
+	base    string // with a slash at its end
 	dialect dialect
 	limits  Limits
 	now     func() time.Time
@@ -104,7 +105,7 @@ func New(o Options) (*Client, error) {
 	if strings.ContainsFunc(key, unicode.IsControl) {
 		return nil, errors.New("key: it contains control characters")
 	}
-	c := &Client{name: cmp.Or(o.Provider, provider.OpenAI), key: key, dialect: dialectOf(base),
+	c := &Client{name: cmp.Or(o.Provider, provider.OpenAI), key: key, base: base.String(), dialect: dialectOf(base),
 		limits: o.Limits.orDefaults(), now: o.Now}
 	if c.now == nil {
 		c.now = time.Now

@@ -22,8 +22,9 @@ type Client struct {
 }
 
 var (
-	_ provider.Client    = (*Client)(nil)
-	_ provider.Forgetter = (*Client)(nil)
+	_ provider.Client      = (*Client)(nil)
+	_ provider.Forgetter   = (*Client)(nil)
+	_ provider.Prerecorded = (*Client)(nil)
 )
 
 // New returns the model under test of a script: its cases and default.
@@ -67,6 +68,31 @@ func (c *Client) Forget(ref provider.Ref) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.trials, keyOf(ref))
+}
+
+// Prerecorded says that no server stands behind the client.
+func (c *Client) Prerecorded() {}
+
+// Forecast is what the trial's next reply uses: nothing when it does not say, or
+// fails.
+func (c *Client) Forecast(req provider.Request) provider.Usage {
+	found := c.book.find(req)
+	if found == nil {
+		return provider.Usage{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := 0
+	if t := c.trials[keyOf(req.Ref)]; t != nil {
+		at = t.place(found)
+	}
+	if at >= len(found.replies) {
+		at = len(found.replies) - 1
+	}
+	if r := found.replies[at]; r.fail == nil && r.usage != nil {
+		return *r.usage
+	}
+	return provider.Usage{}
 }
 
 // Complete gives the next reply of the trial's list. It waits for the reply's
@@ -116,6 +142,16 @@ func (c *Client) next(req provider.Request) (reply, int, error) {
 		at = len(found.replies) - 1
 	}
 	return found.replies[at], t.calls, nil
+}
+
+// place is the trial's position in an entry's list.
+func (t *trial) place(e *entry) int {
+	for _, s := range t.seats {
+		if s.entry == e {
+			return s.next
+		}
+	}
+	return 0
 }
 
 // take returns the trial's position in an entry's list and moves on.

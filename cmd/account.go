@@ -1,0 +1,322 @@
+package cmd
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"gopkg.in/yaml.v3"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/store"
+)
+
+func newInfra(a *app) *cobra.Command {
+	return group("infra", "Look after what runs are made with",
+		group("provider-account", "Name how model providers are reached, and where their keys are",
+			newAccountList(a), newAccountCreate(a), newAccountGet(a), newAccountDelete(a), newAccountTest(a), newAccountModels(a)))
+}
+
+// accountSpec is a provider account as flags and files write it.
+type accountSpec struct {
+	Name          string `yaml:"name"`
+	Provider      string `yaml:"provider"`
+	ProviderKey   string `yaml:"provider_key"` // the same, as others write it
+	BaseURL       string `yaml:"base_url"`
+	Credential    string `yaml:"credential_reference"`
+	MaxConcurrent int    `yaml:"max_concurrent"`
+	APIKey        any    `yaml:"api_key"` // refused
+}
+
+func newAccountCreate(a *app) *cobra.Command {
+	var s accountSpec
+	var file string
+	c := &cobra.Command{
+		Use: "create", Short: "Keep a provider account under a name",
+		Long: `Keep a provider account under a name: a provider, its address, and where its key
+is found. Deployments name it with --account. A file holds the same fields as
+YAML or JSON. The key itself is never given here: set the variable, or keep it
+with agentclash secret set.`,
+		Example: `  agentclash infra provider-account create --name team --provider openai --credential env://TEAM_OPENAI_KEY
+  agentclash infra provider-account create --name lab --provider openai --base-url http://10.0.0.5:8000/v1 --max-concurrent 2
+  agentclash infra provider-account create --from-file account.json`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if file != "" {
+				if c.LocalFlags().Changed("name") || c.LocalFlags().Changed("provider") || c.LocalFlags().Changed("base-url") ||
+					c.LocalFlags().Changed("credential") || c.LocalFlags().Changed("max-concurrent") {
+					return usage("--from-file holds the whole account: leave out the other flags")
+				}
+				if err := a.readAccount(file, &s); err != nil {
+					return err
+				}
+			}
+			return runAccountCreate(c.Context(), a, s)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&file, "from-file", "", "YAML or JSON file with the account's fields")
+	f.StringVar(&s.Name, "name", "", "name of the account")
+	f.StringVar(&s.Provider, "provider", "", "provider, such as openai; of a server of your own the one whose protocol it speaks")
+	f.StringVar(&s.BaseURL, "base-url", "", "address, up to and including /v1 (default: the provider's own)")
+	f.StringVar(&s.Credential, "credential", "", "where the key is: env://NAME or workspace-secret://NAME (default: the provider's own variable; with --base-url none)")
+	f.IntVar(&s.MaxConcurrent, "max-concurrent", 0, "calls that may be under way at once (0: as many as the provider stands)")
+	return c
+}
+
+func (a *app) readAccount(file string, s *accountSpec) error {
+	src, err := os.ReadFile(a.path(file))
+	if errors.Is(err, os.ErrNotExist) {
+		return &failure{status: statusNotFound, code: "file_not_found", err: fmt.Errorf("read the account %s: no such file", file)}
+	}
+	if err != nil {
+		return fmt.Errorf("read the account: %w", err)
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(src))
+	dec.KnownFields(true)
+	if err := dec.Decode(s); err != nil {
+		return usage("read the account %s: it cannot be read as name, provider, base_url, credential_reference and max_concurrent", file)
+	}
+	return nil
+}
+
+func runAccountCreate(ctx context.Context, a *app, s accountSpec) error {
+	account, err := a.resolveAccount(s)
+	if err != nil {
+		return err
+	}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return err
+	}
+	db, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	stored, err := db.SaveAccount(ctx, workspace, account)
+	if err != nil {
+		return err
+	}
+	return a.print(viewAccount(stored), func(io.Writer, view.Options) error {
+		a.say("✓ provider account %s: %s", stored.Name, stored.Provider)
+		return nil
+	})
+}
+
+// resolveAccount checks an account. What could be a key is not repeated.
+func (a *app) resolveAccount(s accountSpec) (engine.Account, error) {
+	d := engine.Account{
+		Name: strings.TrimSpace(s.Name), Provider: strings.ToLower(strings.TrimSpace(cmp.Or(s.Provider, s.ProviderKey))),
+		BaseURL: strings.TrimSpace(s.BaseURL), Credential: s.Credential, MaxConcurrent: s.MaxConcurrent,
+	}
+	var errs []error
+	switch {
+	case d.Name == "":
+		errs = append(errs, errors.New("--name is missing"))
+	case strings.Contains(d.Name, "://"):
+		errs = append(errs, errors.New("--name must not look like an address"))
+	case slices.Contains(provider.Names(), strings.ToLower(d.Name)):
+		errs = append(errs, fmt.Errorf("--name %s is taken: it means the provider's own account", d.Name))
+	}
+	switch {
+	case d.Provider == "":
+		errs = append(errs, fmt.Errorf("--provider is missing: one of %s", strings.Join(provider.Names(), ", ")))
+	case d.Provider == provider.Scripted || !slices.Contains(provider.Names(), d.Provider):
+		errs = append(errs, fmt.Errorf("--provider %q is none that can have an account: one of %s", d.Provider,
+			strings.Join(slices.DeleteFunc(provider.Names(), func(n string) bool { return n == provider.Scripted }), ", ")))
+	}
+	if s.APIKey != nil {
+		errs = append(errs, errors.New("api_key: a key is not kept in an account; agentclash secret set NAME keeps it, and credential_reference workspace-secret://NAME finds it"))
+	}
+	if checkAccount(d.Credential) != nil {
+		errs = append(errs, errors.New("--credential must be env://NAME or workspace-secret://NAME"))
+	}
+	if d.MaxConcurrent < 0 || d.MaxConcurrent > provider.MaxWindow {
+		errs = append(errs, fmt.Errorf("--max-concurrent must be 0 to %d", provider.MaxWindow))
+	}
+	if d.BaseURL != "" && len(errs) == 0 {
+		if _, err := newServerClient(server{provider: d.Provider, baseURL: d.BaseURL}, ""); err != nil {
+			errs = append(errs, fmt.Errorf("--base-url: %w", err))
+		}
+	}
+	if len(errs) > 0 {
+		return d, usage("infra provider-account create: %w", errors.Join(errs...)).hint("agentclash infra provider-account create --help")
+	}
+	return d, nil
+}
+
+func viewAccount(s store.Account) view.Account {
+	v := view.Account{
+		ID: s.ID, Name: s.Name, Provider: s.Provider, BaseURL: s.BaseURL, Credential: s.Credential, MaxConcurrent: s.MaxConcurrent,
+		Implicit: s.ID == "", CreatedAt: when(s.CreatedAt),
+	}
+	if i := slices.IndexFunc(servers(), func(k server) bool { return k.provider == s.Provider }); i >= 0 && s.BaseURL == "" {
+		v.BaseURL = servers()[i].baseURL
+		if v.Credential == "" && servers()[i].keyVar != "" {
+			v.Credential = "env://" + servers()[i].keyVar
+		}
+	}
+	return v
+}
+
+// implicitAccount is what a provider that this version knows has without being
+// told; has says that its key is there.
+func (a *app) implicitAccount(s server) (account store.Account, has bool, err error) {
+	account = store.Account{Account: engine.Account{Name: s.provider, Provider: s.provider}}
+	if s.keyVar == "" {
+		return account, false, nil
+	}
+	if a.p.Getenv(s.keyVar) != "" {
+		return account, true, nil
+	}
+	_, has, err = a.secret(s.keyVar)
+	return account, has, err
+}
+
+// account finds a provider account: a stored one, or that of a provider itself.
+func (a *app) account(ctx context.Context, selector string) (store.Account, error) {
+	selector = strings.TrimSpace(selector)
+	for _, s := range servers() {
+		if strings.EqualFold(s.provider, selector) {
+			account, _, err := a.implicitAccount(s)
+			return account, err
+		}
+	}
+	db, ok, err := a.reading(ctx)
+	if err != nil {
+		return store.Account{}, err
+	}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return store.Account{}, err
+	}
+	if ok {
+		var found store.Account
+		found, err = db.Account(ctx, workspace, selector)
+		if !errors.Is(err, store.ErrNotFound) {
+			return found, err
+		}
+	}
+	return store.Account{}, (&failure{status: statusNotFound, code: "not_found", err: errNoAccount}).hint("agentclash infra provider-account list")
+}
+
+// errNoAccount does not repeat the name: it could be a key that was pasted in its
+// place.
+var errNoAccount = errors.New("there is no provider account of that name")
+
+func newAccountList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the provider accounts, those included whose key is in the environment", Args: noArgs,
+		Example: "  agentclash infra provider-account list",
+		RunE: func(c *cobra.Command, _ []string) error {
+			list, err := a.accounts(c.Context())
+			if err != nil {
+				return err
+			}
+			page := view.Page[view.Account]{Items: list, Total: len(list), Limit: len(list)}
+			return a.print(page, func(w io.Writer, o view.Options) error {
+				if page.Total == 0 {
+					a.say("! no provider accounts, and no provider's key is set: agentclash infra provider-account create --help")
+				}
+				return view.AccountList(w, page, o)
+			})
+		},
+	}
+}
+
+func (a *app) accounts(ctx context.Context) ([]view.Account, error) {
+	var list []view.Account
+	for _, s := range servers() {
+		account, has, err := a.implicitAccount(s)
+		if err != nil {
+			return nil, err
+		}
+		if has {
+			list = append(list, viewAccount(account))
+		}
+	}
+	db, ok, err := a.reading(ctx)
+	if err != nil || !ok {
+		return list, err
+	}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := db.Accounts(ctx, workspace)
+	for _, r := range rows {
+		list = append(list, viewAccount(r))
+	}
+	return list, err
+}
+
+func newAccountGet(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "get ACCOUNT", Short: "Show one provider account", Args: exactArgs("ACCOUNT"),
+		Example: "  agentclash infra provider-account get openai",
+		RunE: func(c *cobra.Command, args []string) error {
+			found, err := a.account(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			v := viewAccount(found)
+			return a.print(v, func(w io.Writer, o view.Options) error { return view.AccountDetails(w, v, o) })
+		},
+	}
+}
+
+func newAccountDelete(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "delete ACCOUNT", Short: "Forget a provider account; its key stays where it is", Args: exactArgs("ACCOUNT"),
+		Example: "  agentclash infra provider-account delete team",
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx := c.Context()
+			found, err := a.account(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if found.ID == "" {
+				return usage("the account %s is the provider's own and is not stored: it is there as long as its key is", found.Name)
+			}
+			db, err := a.store(ctx)
+			if err != nil {
+				return err
+			}
+			if err := db.DeleteAccount(ctx, found.ID); err != nil {
+				return err
+			}
+			return a.print(map[string]string{"provider_account_id": found.ID, "name": found.Name, "action": "deleted"}, func(io.Writer, view.Options) error {
+				a.say("✓ provider account %s: deleted", found.Name)
+				return nil
+			})
+		},
+	}
+}
+
+// byAccount fills in what a deployment that names a provider account takes from it.
+func (a *app) byAccount(ctx context.Context, d engine.Deployment) (engine.Deployment, error) {
+	if d.Account == "" || strings.Contains(d.Account, "://") {
+		return d, nil
+	}
+	found, err := a.account(ctx, d.Account)
+	if err != nil {
+		return d, err
+	}
+	switch {
+	case found.Provider != d.Provider:
+		return d, usage("deployment %q runs a model of %s, and its account %q is one of %s", d.Name, d.Provider, found.Name, found.Provider)
+	case d.BaseURL != "":
+		return d, usage("deployment %q has an address and names the account %q, which has one: leave out --base-url, or give --account env://NAME", d.Name, found.Name)
+	}
+	d.BaseURL, d.Account, d.MaxConcurrent = found.BaseURL, found.Credential, found.MaxConcurrent
+	return d, nil
+}

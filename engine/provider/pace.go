@@ -1,0 +1,241 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// How many calls one [Pace] lets be under way: at first, and at most.
+const (
+	FirstWindow = 8
+	MaxWindow   = 256
+)
+
+// Prerecorded is a Client whose replies were made beforehand, from a script or
+// a recording. No server stands behind it, so its calls are never paced.
+type Prerecorded interface {
+	Prerecorded()
+}
+
+// PaceKey is what a provider counts calls by, as far as one can tell from
+// outside: its name, where it is reached, with which key (the reference, never
+// the key itself) and for which model.
+type PaceKey struct {
+	Provider, BaseURL, Account, Model string
+}
+
+// Paces holds the paces of a run, which all that call models in it share. Its
+// zero value is ready, and it is safe for concurrent use.
+type Paces struct {
+	Now func() time.Time // nil: time.Now
+
+	mu  sync.Mutex
+	all map[PaceKey]*Pace
+}
+
+// Of is the pace of a key, always the same. Most is the largest window that it
+// may have, by whoever asks first; 0: MaxWindow.
+func (p *Paces) Of(key PaceKey, most int) *Pace {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all == nil {
+		p.all = map[PaceKey]*Pace{}
+	}
+	if p.all[key] == nil {
+		p.all[key] = NewPace(key.Provider, most, p.Now)
+	}
+	return p.all[key]
+}
+
+// Pace decides how many calls with one key are under way at once. The window
+// begins at [FirstWindow], grows by one after as many successes as it is wide,
+// and halves when the provider says that there are too many: once for all calls
+// that were under way by then, since these tell of the same moment. A time that
+// the provider asks to be left alone holds every call of the key back. Who
+// waits is let in in the order of coming. A nil Pace holds nobody back.
+type Pace struct {
+	provider string // for errors
+	now      func() time.Time
+	most     int
+
+	mu        sync.Mutex
+	window    int
+	underWay  int
+	successes int       // since the window was last changed
+	halvings  int       // so far
+	until     time.Time // nobody is let in before
+	why       *Error    // what asked for that
+	queue     []*turn
+}
+
+// turn is one that waits. It is told when it may have become the first, or a
+// place may have become free.
+type turn struct{ look chan struct{} }
+
+// NewPace is a pace of a provider whose window never passes most (0:
+// [MaxWindow]). Now may be nil.
+func NewPace(provider string, most int, now func() time.Time) *Pace {
+	if now == nil {
+		now = time.Now
+	}
+	if most <= 0 || most > MaxWindow {
+		most = MaxWindow
+	}
+	return &Pace{provider: provider, now: now, most: most, window: min(FirstWindow, most)}
+}
+
+// Window is how many calls may be under way now.
+func (p *Pace) Window() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.window
+}
+
+// pass is leave to make one call.
+type pass struct {
+	pace     *Pace
+	halvings int // when it was given
+}
+
+// enter waits for leave to make a call, at most for the given time, and says
+// how long it took. What would take longer is refused at once where that is
+// known: with the provider's own error when it asked to be left alone. Sleep
+// waits out what a provider asked for.
+func (p *Pace) enter(ctx context.Context, most time.Duration, sleep func(context.Context, time.Duration) error) (pass, time.Duration, error) {
+	if p == nil {
+		return pass{}, 0, nil
+	}
+	p.mu.Lock()
+	if len(p.queue) == 0 && p.underWay < p.window && !p.now().Before(p.until) {
+		defer p.mu.Unlock()
+		return p.admit(), 0, nil
+	}
+	me := &turn{look: make(chan struct{}, 1)}
+	p.queue = append(p.queue, me)
+	p.mu.Unlock()
+	began := p.now()
+	leave, slept, err := p.await(ctx, me, most, sleep)
+	return leave, max(slept, p.now().Sub(began)), err
+}
+
+// admit counts one more call. The lock is held.
+func (p *Pace) admit() pass {
+	p.underWay++
+	return pass{pace: p, halvings: p.halvings}
+}
+
+func (p *Pace) await(ctx context.Context, me *turn, most time.Duration, sleep func(context.Context, time.Duration) error) (leave pass, slept time.Duration, err error) {
+	whole := ctx
+	ctx, stop := context.WithTimeoutCause(ctx, max(most, 0), errNoRoom)
+	defer stop()
+	for {
+		p.mu.Lock()
+		held, until := p.until.Sub(p.now()), p.until
+		switch {
+		case held > most-slept:
+			err := p.refusal(held)
+			p.withdraw(me)
+			p.mu.Unlock()
+			return pass{}, slept, err
+		case p.queue[0] != me || p.underWay >= p.window:
+			p.mu.Unlock()
+			select {
+			case <-me.look:
+			case <-ctx.Done():
+			}
+		case held > 0:
+			p.mu.Unlock()
+			_ = sleep(ctx, held) // the context is looked at below
+			slept += held
+			p.mu.Lock()
+			if p.until.Equal(until) { // else somebody was told to wait longer
+				p.until = time.Time{}
+			}
+			p.mu.Unlock()
+		default:
+			p.withdraw(me)
+			defer p.mu.Unlock()
+			return p.admit(), slept, nil
+		}
+		if ctx.Err() == nil {
+			continue
+		}
+		p.mu.Lock()
+		p.withdraw(me)
+		p.mu.Unlock()
+		if ended := FromContext(whole, p.provider); ended != nil {
+			return pass{}, slept, ended
+		}
+		return pass{}, slept, &Error{Provider: p.provider, Code: RateLimit, Unsent: true, Err: errNoRoom,
+			Message: fmt.Sprintf("%v within the %v that a call may wait: raise --max-wait, or lower --concurrency", errNoRoom, most)}
+	}
+}
+
+var errNoRoom = errors.New("the provider had no room for the call")
+
+// refusal is what held the key back, said again of a call that was not made.
+// The lock is held.
+func (p *Pace) refusal(held time.Duration) *Error {
+	e := Error{Provider: p.provider, Code: RateLimit}
+	if p.why != nil {
+		e = *p.why
+	}
+	e.RetryAfter, e.Unsent = held, true
+	e.Message = fmt.Sprintf("not asked, since it wants to be left alone for another %v: %s", held.Round(time.Second), e.Message)
+	return &e
+}
+
+// withdraw takes one out of the queue, and has the next look. The lock is held.
+func (p *Pace) withdraw(me *turn) {
+	for i, t := range p.queue {
+		if t == me {
+			p.queue = append(p.queue[:i], p.queue[i+1:]...)
+			break
+		}
+	}
+	p.callNext()
+}
+
+// callNext has the first in the queue look. The lock is held.
+func (p *Pace) callNext() {
+	if len(p.queue) == 0 {
+		return
+	}
+	select {
+	case p.queue[0].look <- struct{}{}:
+	default: // it has been told already
+	}
+}
+
+// done ends the call that the pass was for: failure is nil for a reply.
+func (l pass) done(failure *Error) {
+	p := l.pace
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.underWay--
+	switch {
+	case failure == nil:
+		if p.successes++; p.successes >= p.window {
+			p.window, p.successes = min(p.window+1, p.most), 0
+		}
+	case failure.Code == RateLimit:
+		p.limited(l, failure)
+	}
+	p.callNext()
+}
+
+func (p *Pace) limited(l pass, failure *Error) {
+	if l.halvings == p.halvings {
+		p.window, p.successes = max(p.window/2, 1), 0
+		p.halvings++
+	}
+	if until := p.now().Add(failure.RetryAfter); failure.RetryAfter > 0 && until.After(p.until) {
+		p.until, p.why = until, failure
+	}
+}

@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/agentclash/agentclash/engine/budget"
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/provider"
+)
+
+// minOutput is the least output bound, in tokens, that a call is cut down to so
+// that it fits a trial's limits. A shorter reply helps nobody.
+const minOutput = 256
+
+// forecaster is a client that knows what its next reply uses: a script.
+type forecaster interface {
+	Forecast(req provider.Request) provider.Usage
+}
+
+// spending counts what a trial's calls have used against its limits.
+type spending struct {
+	used budget.Use
+	// unheard is the part of it that is assumed of calls without an answer.
+	unheard budget.Use
+	// known is what the provider has said of the conversation so far.
+	known budget.Conversation
+	// short is the limit that the last call's output bound was cut down for.
+	short budget.Limit
+	// charged is what the last try counts for, in dollars.
+	charged float64
+}
+
+// overLimit is a call that a limit of the trial has no room for.
+type overLimit struct{ ending }
+
+func (o *overLimit) Error() string { return o.err.Error() }
+
+// price is what a model's tokens cost; one without a price costs nothing, and is
+// refused beforehand where there is a limit in dollars.
+func (p *Plan) price(providerKey, model string) budget.Price {
+	return func(in, out int64) float64 {
+		usd, _ := p.scorer.Cost(providerKey, model, in, out)
+		return usd
+	}
+}
+
+// begin sets the most that a try can use aside: of the trial's limits, then of
+// the run's budget. A try that does not fit the limits is given a smaller output
+// bound, or is not made. The try is stated, and counted when it has ended.
+func (a *attempt) begin(ctx context.Context, req *provider.Request, state func(usd float64)) (func(provider.Response, *provider.Error), error) {
+	most, err := a.fit(req)
+	if err != nil {
+		return nil, err
+	}
+	hold, err := a.hold(ctx, most.USD)
+	if err != nil {
+		return nil, err
+	}
+	a.spent.charged = most.USD // until it is counted, whatever happens
+	stated := false
+	defer func() {
+		if !stated {
+			hold.Settle(0)
+		}
+	}()
+	state(most.USD)
+	stated = true
+	return func(res provider.Response, failure *provider.Error) {
+		defer func() { hold.Settle(a.spent.charged) }()
+		a.count(*req, most, res, failure)
+	}, nil
+}
+
+// overBudget ends a trial whose limits have no room for the next call.
+func (a *attempt) overBudget(messages []provider.Message) (ending, bool) {
+	if a.limits.budget == (budget.Limits{}) {
+		return ending{}, false
+	}
+	req := a.requestOf(messages)
+	var limit *overLimit
+	if _, err := a.fit(&req); errors.As(err, &limit) {
+		return limit.ending, true
+	}
+	return ending{}, false
+}
+
+// hold reserves from the run's budget. Waiting for other calls to leave room is
+// not the trial's time.
+func (a *attempt) hold(ctx context.Context, usd float64) (*budget.Hold, error) {
+	if a.run.purse == nil {
+		return nil, nil
+	}
+	a.waiting(true)
+	defer a.waiting(false)
+	return a.run.purse.Reserve(ctx, usd)
+}
+
+// fit is the most that a request can use. It lowers the output bound of one that
+// would not fit the trial's limits otherwise.
+func (a *attempt) fit(req *provider.Request) (budget.Use, error) {
+	price := a.run.plan.price(a.deployment.Provider, a.deployment.Model)
+	limits := a.limits.budget
+	if f, ok := a.client.(forecaster); ok {
+		u := f.Forecast(*req)
+		most := budget.Use{Tokens: max(u.Total, u.Input+u.Output), USD: price(u.Input, u.Output)}
+		return most, a.refuse(limits.Over(a.spent.used, most), most)
+	}
+	input, output := a.spent.known.MostInput(*req), req.Sampling.MaxOutputTokens
+	a.spent.short = limits.Over(a.spent.used, price.Most(input, output))
+	if a.spent.short != budget.None {
+		room := limits.Room(a.spent.used, price, input)
+		if room < min(minOutput, output) {
+			return budget.Use{}, a.refuse(a.spent.short, price.Most(input, min(minOutput, output)))
+		}
+		req.Sampling.MaxOutputTokens = room
+		output = room
+	}
+	return price.Most(input, output), nil
+}
+
+// refuse is the end of a trial that a limit leaves no room for another call. It
+// is not the agent's failure when that is only for calls that nobody answered.
+func (a *attempt) refuse(over budget.Limit, most budget.Use) error {
+	if over == budget.None {
+		return nil
+	}
+	stop, key, used, allowed, next := stopTokens, "max_total_tokens", float64(a.spent.used.Tokens), float64(a.limits.budget.Tokens), float64(most.Tokens)
+	if over == budget.USD {
+		stop, key, used, allowed, next = stopCost, "max_cost_usd", a.spent.used.USD, a.limits.budget.USD, most.USD
+	}
+	a.log.emit(event.BudgetReach, event.Budget{Limit: key, Allowed: allowed, Used: used, Needed: next})
+	why := fmt.Sprintf("runtime_limits.%s: %.6g of %.6g is used, and a call can come to %.6g", key, used, allowed, next)
+	if a.limits.budget.Over(a.spent.used.Minus(a.spent.unheard), most) == budget.None {
+		return &overLimit{ending{fault: faultInfra, stop: stopProvider, code: string(provider.Unavailable), phase: phaseAgent,
+			err: errors.New(why + ", some of it by calls that were not answered")}}
+	}
+	return &overLimit{byAgent(stop, "%s", why)}
+}
+
+// count takes down what a try used: what its reply says, or the most that it
+// could where it says nothing. A try that failed counts when it may be paid for.
+func (a *attempt) count(req provider.Request, most budget.Use, res provider.Response, failure *provider.Error) {
+	var use budget.Use
+	switch {
+	case failure == nil && res.Usage != nil:
+		use = a.run.plan.used(a.deployment, res)
+		a.spent.known.Heard(req, res.Usage)
+	case failure == nil:
+		use = most
+		a.spent.known = budget.Conversation{}
+	case budget.MayCost(failure):
+		use = most
+		a.spent.unheard = a.spent.unheard.Plus(most)
+	}
+	a.spent.used, a.spent.charged = a.spent.used.Plus(use), use.USD
+}
+
+// used is what a reply says that it used. A model that the provider names
+// otherwise than it was asked for, and that has no price, costs what the model
+// does that was asked for.
+func (p *Plan) used(d Deployment, res provider.Response) budget.Use {
+	u := res.Usage
+	usd, ok := p.scorer.Cost(d.Provider, res.Model, u.Input, u.Output)
+	if !ok {
+		usd = p.price(d.Provider, d.Model)(u.Input, u.Output)
+	}
+	return budget.Use{Tokens: max(u.Total, u.Input+u.Output), USD: usd}
+}
+
+// cutShort ends a trial whose reply was cut at an output bound that a limit of
+// the trial had lowered.
+func (a *attempt) cutShort() (ending, bool) {
+	switch a.spent.short {
+	case budget.Tokens:
+		return byAgent(stopTokens, "the reply was cut at what runtime_limits.max_total_tokens had left"), true
+	case budget.USD:
+		return byAgent(stopCost, "the reply was cut at what runtime_limits.max_cost_usd had left"), true
+	}
+	return ending{}, false
+}
+
+// waiting keeps the time that a trial waits for a provider out of its own.
+func (a *attempt) waiting(on bool) {
+	if a.time != nil {
+		a.time.Pause(on)
+	}
+	if on {
+		a.waitsSince = a.log.clock.Now()
+		return
+	}
+	a.waited += a.log.clock.Now().Sub(a.waitsSince)
+}
