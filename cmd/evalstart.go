@@ -13,6 +13,7 @@ import (
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/record"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/store"
@@ -37,6 +38,7 @@ type startOptions struct {
 	dryRun      bool
 	exitCode    bool
 	gate        bool
+	tape        tapeOptions
 }
 
 func newEvalStart(a *app) *cobra.Command {
@@ -75,6 +77,7 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan and its price ceiling, and run nothing")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit 1 when an agent did not pass, 3 when too many trials were invalid")
 	f.BoolVar(&o.gate, "gate", false, "compare with the baseline and exit with the verdict")
+	o.tape.addFlags(f)
 	f.StringVar(&o.sandbox, "sandbox", "", sandboxUsage)
 	f.StringVar(&o.image, "image", "", `sandbox image or template, or "builtin" (default: the pack's sandbox_template_id, else python:3.12-slim or E2B_TEMPLATE_ID)`)
 	f.IntVar(&o.plan.Repetitions, "repetitions", 1, "how often each agent runs each case")
@@ -99,6 +102,9 @@ func (o *startOptions) check(a *app) error {
 	}
 	if o.dryRun && (o.follow || o.gate || o.exitCode) {
 		return usage("--dry-run runs nothing: leave out --follow, --gate and --exit-code")
+	}
+	if err := o.checkTape(a); err != nil {
+		return err
 	}
 	if a.interactive() {
 		return nil
@@ -155,14 +161,13 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	if err != nil {
 		return planFailure(err)
 	}
+	if err := a.tape(&o, plan); err != nil {
+		return err
+	}
 	if o.dryRun {
 		return a.printPlan(plan)
 	}
-	clients, err := a.clients(plan)
-	if err != nil {
-		return err
-	}
-	secrets, err := a.toolSecrets(p)
+	clients, secrets, err := a.reached(plan, p, o.tape.player)
 	if err != nil {
 		return err
 	}
@@ -171,12 +176,26 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 		return err
 	}
 	plan.Sandbox = described
-	e := execution{plan: plan, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow}
+	e := execution{plan: plan, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow, player: o.tape.player}
 	result, err := a.execute(ctx, e)
 	if err != nil {
 		return err
 	}
 	return a.afterRun(ctx, plan, result, o)
+}
+
+// reached are the clients of a plan and the secrets of its tools; those of a
+// replay reach nothing.
+func (a *app) reached(plan *engine.Plan, p *pack.Pack, player *record.Player) (modelClients, map[string]string, error) {
+	if player != nil {
+		return played(player, plan), playedSecrets(p), nil
+	}
+	clients, err := a.clients(plan)
+	if err != nil {
+		return modelClients{}, nil, err
+	}
+	secrets, err := a.toolSecrets(p)
+	return clients, secrets, err
 }
 
 // concurrency is how many trials run at once when nobody says: a sandbox costs
@@ -268,6 +287,9 @@ func (a *app) afterRun(ctx context.Context, plan *engine.Plan, result engine.Res
 	if status := runStatus(result); status != statusOK {
 		if result.Status == "failed" {
 			a.say("agentclash: the run failed: %s", result.Reason)
+			if plan.Recording != nil && result.Agents[0].Cause == record.CodeMiss {
+				a.say("next: %s", recordAnew(plan.Recording.Dir))
+			}
 		}
 		return verdict(status)
 	}
@@ -321,6 +343,8 @@ func runStatus(result engine.Result) int {
 // causeStatus is the status that one cause of a failed run stands for.
 func causeStatus(code string) int {
 	switch code {
+	case record.CodeMiss:
+		return statusError
 	case "auth":
 		return statusNoPermission
 	case "unknown_model", "invalid_request":

@@ -14,6 +14,7 @@ import (
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/record"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/store"
@@ -32,6 +33,9 @@ type execution struct {
 	boxes   sandbox.Provider  // nil when the mode needs none
 	follow  bool
 	resumed bool
+	player  *record.Player // of a replay
+	// finished says which attempts of a resumed run have ended
+	finished func(record.Place, int) bool
 }
 
 // execute runs a plan and stores everything. The sandboxes are gone when it
@@ -134,6 +138,10 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	tape, err := a.startRecorder(&e)
+	if err != nil {
+		return engine.Result{}, err
+	}
 	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) })
 	stop := a.beat(ctx, db, e.plan.RunID, cancel)
 	deps := engine.Deps{
@@ -143,8 +151,12 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 			return db.Events(ctx, store.EventFilter{TrialID: trialID, Attempt: attempt}, func(_ int64, e event.Event) error { return yield(e) })
 		},
 	}
+	over := a.taped(e, tape, &deps, cancel)
 	result, err = engine.Run(ctx, e.plan, deps)
 	stop()
+	if err == nil {
+		over(result)
+	}
 	if serr := wait(); serr != nil {
 		a.say("! the screen failed, the run did not: %v", serr)
 	}

@@ -133,6 +133,9 @@ func (a *app) viewPlannedRun(ctx context.Context, db *store.DB, r store.Run) (vi
 		return v, err
 	}
 	v.Sandbox, v.Cases, v.Repetitions, v.Seed = plan.Sandbox.Kind, len(plan.Cases), plan.Options.Repetitions, plan.Options.Seed
+	if rec := plan.Recording; rec != nil {
+		v.Recording = &view.Recording{Mode: rec.Mode, Dir: rec.Dir, Digest: rec.Digest}
+	}
 	return v, nil
 }
 
@@ -369,6 +372,9 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	if len(e.plan.Trials) == 0 && r.Status != store.Interrupted {
 		return usage("run %s has nothing left to run: its status is %s", r.Name, r.Status)
 	}
+	if rec := e.plan.Recording; rec != nil && rec.Mode == engine.Replayed {
+		return usage("run %s was a replay, which is not resumed", r.Name).hint("agentclash eval start ... --replay %s starts it again, and costs nothing", rec.Dir)
+	}
 	clients, err := a.clients(e.plan)
 	if err != nil {
 		return err
@@ -426,7 +432,8 @@ func (a *app) reopen(ctx context.Context, db *store.DB, r store.Run, againInvali
 	if err != nil {
 		return execution{}, err
 	}
-	return execution{plan: &plan, pack: p}, plan.Reopen(p, engine.Progress{Left: left, Prior: prior, Facts: said})
+	err = plan.Reopen(p, engine.Progress{Left: left, Prior: prior, Facts: said})
+	return execution{plan: &plan, pack: p, finished: finishedAttempts(&plan, prior)}, err
 }
 
 // runFacts is the number of the last fact that a run has stated of itself.

@@ -175,7 +175,7 @@ func (p *panel) call(ctx context.Context, m JudgeModel, q scoring.Question, clie
 		counted = t.Try
 	}
 	return retry.Do(ctx, client, req, provider.Observer{
-		Again:  func(t provider.FailedTry) bool { count(t); return p.tooDear(m, q) == "" },
+		Again:  func(t provider.FailedTry) bool { count(t); return p.tooDear(m, q) == "" && triedAgain(t) },
 		Failed: func(t provider.FailedTry) { count(t); p.failedTry(m, q, t) },
 	})
 }

@@ -138,6 +138,7 @@ func (a *attempt) ask(ctx context.Context, messages []provider.Message) (provide
 			first = true // what the next try says is new
 			a.failedTry(t)
 		},
+		Again: triedAgain,
 	})
 	if err != nil {
 		return provider.Response{}, err
@@ -150,7 +151,7 @@ func (a *attempt) ask(ctx context.Context, messages []provider.Message) (provide
 // callFailed ends a trial whose model call failed for good. When the trial's
 // time runs out while a provider is failing, the provider is what failed.
 func (a *attempt) callFailed(ctx context.Context, err error) ending {
-	if a.failing != nil && errors.Is(context.Cause(ctx), errTrialTimeout) {
+	if a.failing != nil && (errors.Is(context.Cause(ctx), errTrialTimeout) || errors.Is(err, errTrialTimeout)) {
 		return byCall(context.WithoutCancel(ctx), a.failing)
 	}
 	return byCall(ctx, err)
@@ -254,7 +255,7 @@ func (a *attempt) callTool(ctx context.Context, call provider.ToolCall, among bo
 	}
 	a.log.emit(event.ToolStarted, event.Tool{ToolCallID: call.ID, ToolName: name, ToolCategory: a.mode.tools.Category(name), Arguments: arguments(call)})
 	began := a.log.clock.Now()
-	result, err := a.tools.Call(ctx, a.bench, call)
+	result, err := a.useTool(ctx, call)
 	if err != nil {
 		return tool.Result{}, a.lost(ctx, phaseAgent, err), true
 	}

@@ -23,6 +23,10 @@ type RunStart struct {
 	Repetitions int        `json:"repetitions"`
 	Trials      int        `json:"trials"` // in this process: a resumed run has fewer
 	Concurrency int        `json:"concurrency"`
+	// Replay is the digest of the recording that the run plays back, Cache says
+	// that replies may come from the cache: durations then are not of this run.
+	Replay string `json:"replay_of,omitempty"`
+	Cache  bool   `json:"cache,omitempty"`
 }
 
 // PackRef names a pack version.
@@ -215,6 +219,16 @@ type Tool struct {
 	ResolvedToolName     string   `json:"resolved_tool_name,omitempty"`
 	ResolvedToolCategory string   `json:"resolved_tool_category,omitempty"`
 	FailureDepth         *int     `json:"failure_depth,omitempty"`
+}
+
+// Drift is the payload of tool_drift: on a replay, a tool answered something
+// else than what was recorded, which is what the model was told.
+type Drift struct {
+	ToolCallID string `json:"tool_call_id"`
+	ToolName   string `json:"tool_name"`
+	Field      string `json:"field"` // the first that differs
+	Recorded   string `json:"recorded"`
+	Now        string `json:"now"` // excerpts around what differs
 }
 
 // ToolResult is what the model was told.
