@@ -284,6 +284,7 @@ func (a *app) afterRun(ctx context.Context, plan *engine.Plan, result engine.Res
 	if err := a.printStart(ctx, plan, result, o); err != nil {
 		return err
 	}
+	a.mentionCache(ctx, plan)
 	if status := runStatus(result); status != statusOK {
 		if result.Status == "failed" {
 			a.say("agentclash: the run failed: %s", result.Reason)

@@ -142,6 +142,11 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 	if err != nil {
 		return engine.Result{}, err
 	}
+	closed, err := a.withCache(&e)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	defer closed()
 	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) })
 	stop := a.beat(ctx, db, e.plan.RunID, cancel)
 	deps := engine.Deps{

@@ -24,6 +24,7 @@ type tapeOptions struct {
 	record    string
 	overwrite bool
 	replay    string
+	cache     bool
 	given     func(flag string) bool // on the command line
 	player    *record.Player
 }
@@ -32,6 +33,7 @@ func (o *tapeOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.record, "record", "", "directory to keep every exchange with models, judges, tools and servers in")
 	f.BoolVar(&o.overwrite, "overwrite", false, "with --record: replace the recording that stands there")
 	f.StringVar(&o.replay, "replay", "", "recording to answer every call from: needs no key and opens no connection")
+	f.BoolVar(&o.cache, "cache", false, "answer calls that were made before from the cache: for writing packs, not for measuring")
 	o.given = f.Changed
 }
 
@@ -42,6 +44,10 @@ func (o *startOptions) checkTape(a *app) error {
 	switch {
 	case t.record != "" && t.replay != "":
 		return usage("--record and --replay exclude each other: a replay would be recorded as it was")
+	case t.cache && (t.record != "" || t.replay != ""):
+		return usage("--cache excludes --record and --replay: a recording keeps what is asked, and answers alone")
+	case t.cache && o.gate:
+		return usage("--gate decides by what was measured: leave out --cache")
 	case t.overwrite && t.record == "":
 		return usage("--overwrite is for --record")
 	case o.dryRun && t.record != "":
@@ -92,6 +98,7 @@ func (o *startOptions) asRecorded(h record.Header) error {
 
 // tape gives a plan its recording, and refuses one that cannot be of it.
 func (a *app) tape(o *startOptions, plan *engine.Plan) error {
+	plan.Cache = o.tape.cache
 	switch p := o.tape.player; {
 	case o.tape.record != "":
 		plan.Recording = &engine.Recording{Mode: engine.Recorded, Dir: o.tape.record, Overwrite: o.tape.overwrite}
@@ -159,7 +166,7 @@ func (a *app) startRecorder(e *execution) (*record.Recorder, error) {
 		return nil, nil
 	}
 	o := record.Options{Subject: subjectOf(e.plan), RunID: e.plan.RunID, Now: a.p.Now}
-	o.Secrets = append(slices.Clone(e.clients.secrets), playedValues(e.secrets)...)
+	o.Secrets = append(slices.Clone(e.clients.secrets), mapValues(e.secrets)...)
 	var r *record.Recorder
 	var err error
 	if e.resumed {
@@ -179,14 +186,6 @@ func (a *app) startRecorder(e *execution) (*record.Recorder, error) {
 	}
 	e.clients.agents, e.clients.judges = agents, judges
 	return r, nil
-}
-
-func playedValues(secrets map[string]string) []string {
-	var list []string
-	for _, v := range secrets {
-		list = append(list, v)
-	}
-	return list
 }
 
 func subjectOf(p *engine.Plan) record.Subject {
@@ -222,7 +221,7 @@ func (a *app) taped(e execution, r *record.Recorder, deps *engine.Deps, cancel c
 		return func(result engine.Result) { a.finishRecording(e.plan, r, result) }
 	case e.player != nil:
 		e.player.OnMiss(func(m *record.Miss) { cancel(m) })
-		e.player.Hide(append(slices.Clone(e.clients.secrets), playedValues(e.secrets)...))
+		e.player.Hide(append(slices.Clone(e.clients.secrets), mapValues(e.secrets)...))
 		deps.Tape = e.player
 		deps.Sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() } // the clock has been told
 	}

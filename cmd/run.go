@@ -133,6 +133,7 @@ func (a *app) viewPlannedRun(ctx context.Context, db *store.DB, r store.Run) (vi
 		return v, err
 	}
 	v.Sandbox, v.Cases, v.Repetitions, v.Seed = plan.Sandbox.Kind, len(plan.Cases), plan.Options.Repetitions, plan.Options.Seed
+	v.Cache = plan.Cache
 	if rec := plan.Recording; rec != nil {
 		v.Recording = &view.Recording{Mode: rec.Mode, Dir: rec.Dir, Digest: rec.Digest}
 	}

@@ -143,7 +143,7 @@ func (p *panel) ask(ctx context.Context, q scoring.Question) (reply event.JudgeR
 	p.failed[q.Model] = 0
 	p.spend(m, q, &res)
 	reply.Status, reply.ResponseText = scoring.JudgeAnswered, clipText(res.Text, maxJudgeText)
-	reply.FinishReason, reply.Usage = string(res.Finish), res.Usage
+	reply.FinishReason, reply.Usage, reply.CacheUse = string(res.Finish), res.Usage, event.CacheUseOf(res.Cache)
 	reply.Timing = &event.Timing{TTFTMS: res.TTFT.Milliseconds(), TotalLatencyMS: res.Elapsed.Milliseconds()}
 	if res.Model != "" {
 		reply.ProviderModelID = res.Model
@@ -321,6 +321,9 @@ func (p *panel) spend(m JudgeModel, q scoring.Question, res *provider.Response) 
 	}
 	use, priced := p.plan.use(m, res.Usage)
 	p.used = p.used.Plus(use)
+	if res.Cached() { // it counts against the limits, and costs nothing
+		use.CostUSD, priced = 0, true
+	}
 	p.own = p.own.Plus(spent(use, priced))
 }
 

@@ -221,6 +221,7 @@ func (a *attempt) answered(r provider.Response) {
 		ProviderKey: a.deployment.Provider, ProviderModelID: r.Model, FinishReason: string(r.Finish),
 		OutputText: r.Text, ToolCalls: calls, Usage: r.Usage,
 		Timing: event.Timing{TTFTMS: r.TTFT.Milliseconds(), TotalLatencyMS: r.Elapsed.Milliseconds()},
+		CacheUse: event.CacheUseOf(r.Cache),
 	})
 }
 

@@ -27,6 +27,8 @@ type Plan struct {
 	Options    Options             `json:"options"`
 	// Recording is what the run records, or plays back; nil: neither.
 	Recording *Recording `json:"recording,omitempty"`
+	// Cache says that replies may come from the cache of the home directory.
+	Cache bool `json:"cache,omitempty"`
 	// Judges are the models that the spec's judges ask.
 	Judges []JudgeModel `json:"judges,omitempty"`
 	// Prices are the list prices of the day the run was planned, for models

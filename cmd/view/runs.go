@@ -107,7 +107,7 @@ func RunDetails(w io.Writer, r Run, o Options) error {
 		b.Add("Recorded in", rec.Dir)
 	}
 	if r.Cache {
-		b.Add("Cache", "replies may come from it: durations are not measured")
+		b.Add("Cache", cacheNote)
 	}
 	b.Add("Created", o.Time(r.CreatedAt))
 	b.Add("Started", o.timePtr(r.StartedAt))

@@ -122,6 +122,23 @@ type CallEnd struct {
 	ToolCalls       []provider.ToolCall `json:"tool_calls"`
 	Usage           *provider.Usage     `json:"usage,omitempty"` // absent: unknown
 	Timing          Timing              `json:"timing"`
+	CacheUse
+}
+
+// CacheUse says, in a run with the cache, whether a reply was taken from it.
+// Usage and timing of a cached reply are those of the call that was once made.
+type CacheUse struct {
+	Cached    bool   `json:"cached,omitempty"`
+	CacheKey  string `json:"cache_key,omitempty"`
+	CacheMiss string `json:"cache_miss,omitempty"` // why it was not
+}
+
+// CacheUseOf is what a cache had to do with a reply.
+func CacheUseOf(u *provider.CacheUse) CacheUse {
+	if u == nil {
+		return CacheUse{}
+	}
+	return CacheUse{u.Hit, u.Key, u.Why}
 }
 
 // Timing is how long a call took.
@@ -198,6 +215,7 @@ type JudgeReply struct {
 	Late       bool   `json:"late,omitempty"`
 	CaseKey    string `json:"case_key,omitempty"`
 	Repetition int    `json:"repetition,omitempty"`
+	CacheUse
 }
 
 // Tool is the payload of tool.call.started, .completed and .failed.
