@@ -386,7 +386,9 @@ func TestBadRecordings(t *testing.T) {
 		}, 64, "never completed"},
 		{"no header", func() { must(os.WriteFile(header, []byte("{"), 0o644)) }, 64, "recording.json cannot be read"},
 		{"some other file", func() { must(os.WriteFile(header, []byte("{}"), 0o644)) }, 64, "is not of a recording"},
-		{"edited", func() { must(os.WriteFile(trial, bytes.Replace(was[trial], []byte("hello"), []byte("hallo"), 1), 0o644)) }, 64, "two.r1.jsonl was changed after it was recorded"},
+		{"edited", func() {
+			must(os.WriteFile(trial, bytes.Replace(was[trial], []byte("hello"), []byte("hallo"), 1), 0o644))
+		}, 64, "two.r1.jsonl was changed after it was recorded"},
 		{"torn", func() { must(os.WriteFile(trial, was[trial][:len(was[trial])-9], 0o644)) }, 64, "two.r1.jsonl was changed"},
 		{"missing", func() { must(os.Remove(trial)) }, 64, "two.r1.jsonl is missing"},
 		{"a link", func() { must(os.Remove(trial)); must(os.Symlink("/etc/passwd", trial)) }, 64, "two.r1.jsonl is a link"},

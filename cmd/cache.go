@@ -162,7 +162,7 @@ func newCacheList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer shelf.Close()
+			defer func() { _ = shelf.Close() }()
 			doc := view.CacheListing{MaxBytes: record.MaxShelf}
 			for _, k := range shelf.List() {
 				doc.Bytes += k.Size
@@ -186,7 +186,7 @@ func newCacheClear(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer shelf.Close()
+			defer func() { _ = shelf.Close() }()
 			n, err := shelf.Clear()
 			if err != nil {
 				return err

@@ -59,6 +59,9 @@ func (a *attempt) useTool(ctx context.Context, call provider.ToolCall) (tool.Res
 	a.log.clock.pass(time.Duration(was.TookMS) * time.Millisecond)
 	switch {
 	case was.Lost != nil:
+		if tape.Replays() && was.Lost.Kind != "" {
+			a.closeBox(ctx) // as it was, nothing more can be got from it
+		}
 		return tool.Result{}, recordedLoss{*was.Lost}
 	case now.Lost != nil:
 		return tool.Result{}, recordedLoss{*now.Lost} // the box is gone, whatever was recorded

@@ -17,12 +17,6 @@ import (
 // What the port gains later is recorded without a change here.
 type fields map[string]json.RawMessage
 
-var (
-	typeDuration = reflect.TypeFor[time.Duration]()
-	typeError    = reflect.TypeFor[error]()
-	typeRef      = reflect.TypeFor[provider.Ref]()
-)
-
 // encode takes a pointer to a struct.
 func encode(v any) (fields, error) {
 	out := fields{}
@@ -57,7 +51,7 @@ func (f fields) decode(v any) error {
 		if err := json.Unmarshal(raw, of.Addr().Interface()); err != nil {
 			return errors.New(key + ": " + err.Error())
 		}
-		if of.Type() == typeDuration {
+		if of.Type() == reflect.TypeFor[time.Duration]() {
 			of.SetInt(of.Int() * int64(time.Millisecond))
 		}
 	}
@@ -69,12 +63,12 @@ func (f fields) decode(v any) error {
 func keyOf(f reflect.StructField) string {
 	tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	switch {
-	case !f.IsExported() || tag == "-" || f.Type == typeRef || f.Type.Implements(typeError):
+	case !f.IsExported() || tag == "-" || f.Type == reflect.TypeFor[provider.Ref]() || f.Type.Implements(reflect.TypeFor[error]()):
 		return ""
 	case tag == "":
 		tag = snake(f.Name)
 	}
-	if f.Type == typeDuration {
+	if f.Type == reflect.TypeFor[time.Duration]() {
 		tag += "_ms"
 	}
 	return tag

@@ -52,6 +52,20 @@ type Subject struct {
 	Cases        []string `json:"cases"`
 }
 
+// places are all trials of a recording, and all its rankings.
+func (s Subject) places() []Place {
+	var all []Place
+	for _, c := range s.Cases {
+		for rep := 1; rep <= s.Repetitions; rep++ {
+			for _, a := range s.Agents {
+				all = append(all, Place{a.Label, c, rep})
+			}
+			all = append(all, Place{"", c, rep})
+		}
+	}
+	return all
+}
+
 // Agent is a run agent that was recorded.
 type Agent struct {
 	Label string `json:"label"`

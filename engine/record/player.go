@@ -122,18 +122,9 @@ func (p *Player) of(ref provider.Ref) (*playing, *attempt, error) {
 	p.mu.Unlock()
 	if w == nil {
 		w = &playing{}
-		want := p.header.Files[at.file()]
-		if want != "" {
-			raw, err := readFile(p.dir, at.file(), maxFile)
-			if err == nil && digestOf(raw) != want {
-				err = errors.New("it was changed while it was replayed")
-			}
-			if err == nil {
-				w.attempts, err = parse(raw, at)
-			}
-			if err != nil {
-				return nil, nil, fmt.Errorf("%s: %w", at.file(), err)
-			}
+		var err error
+		if w.attempts, err = p.read(at); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", at.file(), err)
 		}
 		p.mu.Lock()
 		p.places[at] = w
@@ -147,6 +138,22 @@ func (p *Player) of(ref provider.Ref) (*playing, *attempt, error) {
 		return w, nil, nil
 	}
 	return w, w.attempts[w.ended], nil
+}
+
+// read reads the attempts of a place, none when it is not in the recording.
+func (p *Player) read(at Place) ([]*attempt, error) {
+	want := p.header.Files[at.file()]
+	if want == "" {
+		return nil, nil
+	}
+	raw, err := readFile(p.dir, at.file(), maxFile)
+	if err != nil {
+		return nil, err
+	}
+	if digestOf(raw) != want {
+		return nil, errors.New("it was changed while it was replayed")
+	}
+	return parse(raw, at)
 }
 
 // miss tells of a request that is not recorded.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -73,7 +72,7 @@ func Check(dir string, overwrite bool) error {
 	if err != nil {
 		return fmt.Errorf("record into %s: %w", dir, err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	if _, err := readHeader(root); err != nil {
 		return fmt.Errorf("record into %s: it is not empty, and no recording that could be replaced (%w): name a new directory", dir, err)
 	}
@@ -103,19 +102,6 @@ func Create(dir string, o Options) (*Recorder, error) {
 	return r, nil
 }
 
-// Reopen goes on with the recording of a run that was interrupted. finished says
-// which attempts have ended; others are not kept.
-func Reopen(dir string, o Options, finished func(Place, int) bool) (*Recorder, error) {
-	r, err := newRecorder(dir, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.reopen(finished); err != nil {
-		return nil, errors.Join(fmt.Errorf("go on with the recording %s: %w", dir, err), r.dir.Close())
-	}
-	return r, nil
-}
-
 func newRecorder(dir string, o Options) (*Recorder, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -127,60 +113,6 @@ func newRecorder(dir string, o Options) (*Recorder, error) {
 	}, nil
 }
 
-func (r *Recorder) reopen(finished func(Place, int) bool) error {
-	run := r.header.RunID
-	h, err := readHeader(r.dir)
-	switch {
-	case err != nil:
-		return err
-	case h.Complete:
-		return errors.New("it is complete: what is run again cannot be added; record the pack anew with eval start --record DIR --overwrite")
-	case h.RunID != run:
-		return errors.New("it is of another run: record the pack anew in a directory of its own")
-	}
-	r.header = h
-	for _, p := range h.Subject.places() {
-		raw, err := readFile(r.dir, p.file(), maxFile)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		w := newWriting(p)
-		if err := w.resume(raw, p, finished); err != nil {
-			return fmt.Errorf("%s: %w", p.file(), err)
-		}
-		switch {
-		case w.attempts == 0:
-			err = r.dir.Remove(p.file())
-		case !bytes.Equal(raw, w.kept.Bytes()):
-			err = r.write(p.file(), w.kept.Bytes())
-		}
-		if err == nil && w.attempts > 0 {
-			err = r.count(p.file(), int64(w.kept.Len()))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// places are all trials of a recording, and all its rankings.
-func (s Subject) places() []Place {
-	var all []Place
-	for _, c := range s.Cases {
-		for rep := 1; rep <= s.Repetitions; rep++ {
-			for _, a := range s.Agents {
-				all = append(all, Place{a.Label, c, rep})
-			}
-			all = append(all, Place{"", c, rep})
-		}
-	}
-	return all
-}
-
 func newWriting(p Place) *writing {
 	w := &writing{before: map[string]*line{}}
 	first, err := compact(p)
@@ -189,50 +121,6 @@ func newWriting(p Place) *writing {
 	}
 	w.kept.Write(append(first, '\n'))
 	return w
-}
-
-// resume takes over the attempts of a file that have ended.
-func (w *writing) resume(raw []byte, p Place, finished func(Place, int) bool) error {
-	if _, err := parse(raw, p); err != nil {
-		return err
-	}
-	keep := true
-	for i, text := range bytes.SplitAfter(raw, []byte("\n")) {
-		var l struct {
-			Kind    string
-			Attempt int
-		}
-		if i == 0 || len(text) == 0 {
-			continue
-		}
-		if err := json.Unmarshal(text, &l); err != nil {
-			return err
-		}
-		if l.Kind == kindAttempt {
-			if keep = finished(p, l.Attempt); keep {
-				w.attempts++
-			}
-		}
-		if keep {
-			w.kept.Write(text)
-		}
-	}
-	return nil
-}
-
-// Holds says whether an attempt has ended and was kept.
-func (r *Recorder) Holds(p Place, number int) bool {
-	r.mu.Lock()
-	w := r.places[p]
-	r.mu.Unlock()
-	var raw []byte
-	if w != nil {
-		raw = w.kept.Bytes()
-	} else if read, err := readFile(r.dir, p.file(), maxFile); err == nil {
-		raw = read
-	}
-	list, err := parse(raw, p)
-	return err == nil && slices.ContainsFunc(list, func(a *attempt) bool { return a.number == number })
 }
 
 // Replays is false.
@@ -399,35 +287,6 @@ func (r *Recorder) count(path string, size int64) error {
 		return fmt.Errorf("the recording has passed %d MiB, which is the most that is replayed: record fewer cases or repetitions at once", maxTotal>>20)
 	}
 	return nil
-}
-
-// Finish completes the recording. missing are the trials that are not in it,
-// for which it stays incomplete.
-func (r *Recorder) Finish() (digest string, missing []Place, err error) {
-	h := r.header
-	h.Files = map[string]string{}
-	for _, p := range h.Subject.places() {
-		raw, err := readFile(r.dir, p.file(), maxFile)
-		if errors.Is(err, fs.ErrNotExist) {
-			if p.Agent != "" {
-				missing = append(missing, p)
-			}
-			continue
-		}
-		if err != nil {
-			return "", nil, err
-		}
-		if list, err := parse(raw, p); err != nil || len(list) == 0 {
-			return "", nil, fmt.Errorf("%s: %w", p.file(), cmp.Or(err, errors.New("it holds no attempt")))
-		}
-		h.Files[p.file()] = digestOf(raw)
-	}
-	if len(missing) > 0 {
-		return "", missing, nil
-	}
-	h.RunID, h.Complete = "", true
-	r.header = h
-	return h.Digest(), nil, r.writeHeader()
 }
 
 // Close releases the directory.
