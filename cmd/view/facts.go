@@ -150,6 +150,9 @@ func callEnd(v event.CallEnd) string {
 		tokens = Tokens(v.Usage.Input) + " in, " + Tokens(v.Usage.Output) + " out"
 	}
 	s := fmt.Sprintf("%s, %s, %s", tokens, or(v.FinishReason), Duration(ms(v.Timing.TotalLatencyMS)))
+	if v.Cached {
+		s += ", cached"
+	}
 	if len(v.ToolCalls) > 0 {
 		names := make([]string, len(v.ToolCalls))
 		for i, c := range v.ToolCalls {

@@ -39,6 +39,10 @@ func encode(v any) (fields, error) {
 	return out, nil
 }
 
+// maxDuration is the longest that a call, or a wait that a provider asks for, is
+// believed to be. A clock can go on by it without running over.
+const maxDuration = 50 * 365 * 24 * time.Hour
+
 // decode fills in what v points to.
 func (f fields) decode(v any) error {
 	s := reflect.ValueOf(v).Elem()
@@ -52,6 +56,9 @@ func (f fields) decode(v any) error {
 			return errors.New(key + ": " + err.Error())
 		}
 		if of.Type() == reflect.TypeFor[time.Duration]() {
+			if of.Int() < 0 || of.Int() > maxDuration.Milliseconds() {
+				return errors.New(key + ": it is no duration")
+			}
 			of.SetInt(of.Int() * int64(time.Millisecond))
 		}
 	}

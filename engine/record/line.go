@@ -161,6 +161,9 @@ func newAttempt(number int) *attempt {
 
 // take adds a line that was read.
 func (a *attempt) take(l line) error {
+	if l.TookMS < 0 || l.TookMS > maxDuration.Milliseconds() {
+		return errors.New("took_ms: it is no duration")
+	}
 	switch l.Kind {
 	case kindModel:
 		calls := a.calls[l.Who]

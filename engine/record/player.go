@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/google/uuid"
+
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/redact"
@@ -61,7 +63,7 @@ func Open(dir string) (*Player, error) {
 	case errors.Is(err, errNone):
 		err = fmt.Errorf("it is no recording: %w", err)
 	case err == nil && !h.Complete:
-		err = fmt.Errorf("the recording was never completed: agentclash run resume %s goes on with it, or record again with --overwrite", h.RunID)
+		err = fmt.Errorf("the recording was never completed: agentclash run resume %s goes on with it, or record again with --overwrite", runID(h))
 	case err == nil:
 		err = verify(root, h)
 	}
@@ -69,6 +71,15 @@ func Open(dir string) (*Player, error) {
 		return nil, doing(errors.Join(err, root.Close()))
 	}
 	return &Player{name: dir, dir: root, header: h, redact: redact.New(nil), missed: func(*Miss) {}, places: map[Place]*playing{}}, nil
+}
+
+// runID is the run of an incomplete recording, as long as it is an id: it is
+// shown to be typed.
+func runID(h Header) string {
+	if id, err := uuid.Parse(h.RunID); err == nil {
+		return id.String()
+	}
+	return "RUN"
 }
 
 // Header is what the recording says of itself.
@@ -135,7 +146,7 @@ func (p *Player) of(ref provider.Ref) (*playing, *attempt, error) {
 		w.calls = map[string]int{}
 	}
 	if w.ended >= len(w.attempts) {
-		return w, nil, nil
+		return w, nil, nil // none was recorded
 	}
 	return w, w.attempts[w.ended], nil
 }
@@ -174,6 +185,14 @@ func (p *Player) none(ref provider.Ref, what string, recorded int, err error) er
 		m.Why = fmt.Sprintf("%d were recorded in this attempt", recorded)
 	}
 	return p.miss(m)
+}
+
+// unbegun is a miss of something in an attempt that is not there at all.
+func (p *Player) unbegun(ref provider.Ref, what string, w *playing, err error) error {
+	if err == nil {
+		err = fmt.Errorf("it is of attempt %d, and %d were recorded", w.ended+1, len(w.attempts))
+	}
+	return p.none(ref, what, 0, err)
 }
 
 func (p *Player) where(ref provider.Ref, l line) string {
@@ -216,7 +235,7 @@ func (c played) Forget(ref provider.Ref) {
 func (p *Player) call(who string, req provider.Request) (line, bool, error) {
 	w, a, err := p.of(req.Ref)
 	if err != nil || a == nil {
-		return line{}, false, p.none(req.Ref, "a call of the "+who, 0, err)
+		return line{}, false, p.unbegun(req.Ref, "a call of the "+who, w, err)
 	}
 	calls := a.calls[who]
 	n := w.calls[who]
@@ -256,7 +275,7 @@ func (p *Player) plain(req provider.Request) (fields, []json.RawMessage, error) 
 func (p *Player) Tool(ref provider.Ref, name string, _ Answer) (Answer, error) {
 	w, a, err := p.of(ref)
 	if err != nil || a == nil {
-		return Answer{}, p.none(ref, "a call of the tool "+name, 0, err)
+		return Answer{}, p.unbegun(ref, "a call of the tool "+name, w, err)
 	}
 	what := fmt.Sprintf("tool call %d", w.tools+1)
 	if w.tools >= len(a.tools) {
@@ -275,7 +294,7 @@ func (p *Player) Tool(ref provider.Ref, name string, _ Answer) (Answer, error) {
 func (p *Player) HTTP(ref provider.Ref, asked []byte, _ func() ([]byte, error)) ([]byte, error) {
 	w, a, err := p.of(ref)
 	if err != nil || a == nil {
-		return nil, p.none(ref, "an http_request", 0, err)
+		return nil, p.unbegun(ref, "an http_request", w, err)
 	}
 	what := fmt.Sprintf("http_request %d", w.https+1)
 	if w.https >= len(a.https) {

@@ -91,7 +91,6 @@ func Create(dir string, o Options) (*Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.header = Header{Format: format, Version: version, Subject: o.Subject, RunID: o.RunID}
 	err = r.writeHeader() // first, so that what is left of an earlier one is never taken for whole
 	for _, old := range []string{trialsDir, rankingsDir} {
 		err = cmp.Or(err, r.dir.RemoveAll(old))
@@ -108,7 +107,7 @@ func newRecorder(dir string, o Options) (*Recorder, error) {
 		return nil, fmt.Errorf("record into %s: %w", dir, err)
 	}
 	return &Recorder{
-		dir: root, redact: redact.New(o.Secrets), now: o.Now, header: Header{Subject: o.Subject, RunID: o.RunID},
+		dir: root, redact: redact.New(o.Secrets), now: o.Now, header: Header{Format: format, Version: version, Subject: o.Subject, RunID: o.RunID},
 		places: map[Place]*writing{}, sizes: map[string]int64{},
 	}, nil
 }

@@ -33,8 +33,7 @@ func (r *Recorder) reopen(finished func(Place, int) bool) error {
 	case h.RunID != run:
 		return errors.New("it is of another run: record the pack anew in a directory of its own")
 	}
-	r.header = h
-	for _, p := range h.places() {
+	for _, p := range r.header.places() {
 		raw, err := readFile(r.dir, p.file(), maxFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
