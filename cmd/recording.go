@@ -247,9 +247,9 @@ func (a *app) finishRecording(plan *engine.Plan, r *record.Recorder, result engi
 	case err != nil:
 		a.say("! the recording %s could not be completed: %v", dir, err)
 	case len(missing) > 0 && result.Status == "interrupted":
-		a.say("! the recording %s is not complete: %d trials are missing, and run resume adds them", dir, len(missing))
+		a.say("! the recording %s is not complete: %d trial(s) are missing, and run resume adds them", dir, len(missing))
 	case len(missing) > 0:
-		a.say("! the recording %s cannot be replayed: it lacks %d trials, the first of %s", dir, len(missing), missing[0])
+		a.say("! the recording %s cannot be replayed: it lacks %d trial(s), the first of %s", dir, len(missing), missing[0])
 	default:
 		a.say("recorded in %s (%.12s); --replay %s runs it again with no key and no connection", dir, digest, dir)
 	}

@@ -116,6 +116,15 @@ func TestTape(t *testing.T) {
 			<-ctx.Done()
 			return provider.Response{}, provider.FromContext(ctx, "openai")
 		}},
+		"tool in no time": {spec: "runtime_limits: {max_duration_ms: 20}", code: "timeout", boxes: func(p *sandboxtest.MemoryProvider) {
+			p.HandleExec(func(ctx context.Context, _ sandbox.Command) (sandbox.Result, error) {
+				<-ctx.Done()
+				return sandbox.Result{}, context.Cause(ctx)
+			})
+		}, model: func(context.Context, provider.Request) (provider.Response, error) {
+			return provider.Response{Finish: provider.FinishToolCalls, ToolCalls: []provider.ToolCall{
+				{ID: "z", Name: "exec", Arguments: json.RawMessage(`{"command": ["sleep", "10"]}`)}}}, nil
+		}},
 		"no time for another try": {spec: "runtime_limits: {max_duration_ms: 60000}", code: "rate_limit", model: func(context.Context, provider.Request) (provider.Response, error) {
 			return provider.Response{}, &provider.Error{Provider: "openai", Code: provider.RateLimit, Status: 429, Message: "slow", RetryAfter: 59500 * time.Millisecond}
 		}},
@@ -153,7 +162,9 @@ func TestTape(t *testing.T) {
 				t.Fatal(err)
 			}
 			player.OnMiss(func(m *record.Miss) { t.Error(m) })
-			h.boxes = sandboxtest.Memory()
+			whole := sandboxtest.Memory()
+			whole.HandleExec(func(context.Context, sandbox.Command) (sandbox.Result, error) { return sandbox.Result{}, nil })
+			h.boxes = whole
 			now, again := h.taped(t, player, []provider.Client{player.Client(record.Agents)})
 			if d := cmp.Diff(strings.Split(was, "\n"), strings.Split(now, "\n")); d != "" {
 				t.Errorf("other facts on replay (-recorded +replayed):\n%s", d)

@@ -116,8 +116,9 @@ func cacheable(res provider.Response) bool {
 }
 
 // entry is a request as the cache knows it, without its reply. Its key is of all
-// that the model sees, the repetition, and how often the attempt has asked the
-// same: samples of a judge are calls of their own.
+// that the model sees, the trial's agent, case and repetition, and how often the
+// attempt has asked the same: two agents that ask alike, and the samples of a
+// judge, are calls of their own, in whatever order they are made.
 func (c cached) entry(req provider.Request) (Entry, error) {
 	request, messages, err := requestOf(req, ids{})
 	if err != nil {
@@ -126,7 +127,7 @@ func (c cached) entry(req provider.Request) (Entry, error) {
 	l := line{Request: request, messages: messages}
 	l.clean(c.in.redact)
 	e := Entry{Version: version, Scope: c.scope, Place: placeOf(req.Ref), Request: l.Request, Messages: l.messages}
-	raw, err := compact([]any{version, e.Provider, e.BaseURL, e.Repetition, e.Request, e.Messages})
+	raw, err := compact([]any{version, e.Provider, e.BaseURL, e.Place, e.Request, e.Messages})
 	if err != nil {
 		return Entry{}, err
 	}

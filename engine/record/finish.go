@@ -10,6 +10,9 @@ import (
 // Finish completes the recording. missing are the trials that are not in it,
 // for which it stays incomplete.
 func (r *Recorder) Finish() (digest string, missing []Place, err error) {
+	if on, err := readHeader(r.dir); err != nil || on.RunID != r.header.RunID {
+		return "", nil, cmp.Or(err, errors.New("another run has begun to record in the same directory"))
+	}
 	h := r.header
 	h.Files = map[string]string{}
 	for _, p := range h.places() {

@@ -117,9 +117,9 @@ func (p *Player) lacks(t Place) string {
 	case !slices.ContainsFunc(p.header.Agents, func(a Agent) bool { return a.Label == t.Agent }):
 		return "the recording has the agents " + strings.Join(labels, ", ")
 	case !slices.Contains(p.header.Cases, t.Case):
-		return fmt.Sprintf("the recording has %d other cases", len(p.header.Cases))
+		return fmt.Sprintf("the recording has %d case(s), and not this one", len(p.header.Cases))
 	}
-	return fmt.Sprintf("the recording has %d repetitions", p.header.Repetitions)
+	return fmt.Sprintf("the recording has %d repetition(s)", p.header.Repetitions)
 }
 
 // Replays is true.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -65,6 +66,7 @@ func Check(dir string, overwrite bool) error {
 	if err != nil {
 		return fmt.Errorf("record into %s: %w", dir, err)
 	}
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.Name() == headerFile+partSuffix }) // of one that was killed at once
 	if len(entries) == 0 {
 		return nil
 	}
