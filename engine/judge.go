@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/record"
 	"github.com/agentclash/agentclash/scoring"
 )
 
@@ -58,6 +59,7 @@ func judgeModels(names []string, agents []RunAgent) ([]JudgeModel, error) {
 type panel struct {
 	plan    *Plan
 	clients map[string]provider.Client // by JudgeModel.Name
+	tape    record.Tape                // nil without a recording
 	retry   provider.Retry
 	limits  scoring.JudgeLimits
 	ref     provider.Ref // of the next call
@@ -79,7 +81,7 @@ func (r *run) panel(ref provider.Ref, state func(event.Type, any)) *panel {
 
 func newPanel(p *Plan, deps Deps, ref provider.Ref, state func(event.Type, any)) *panel {
 	return &panel{
-		plan: p, clients: deps.Judges, limits: p.scorer.JudgeLimits(), ref: ref, state: state,
+		plan: p, clients: deps.Judges, tape: deps.Tape, limits: p.scorer.JudgeLimits(), ref: ref, state: state,
 		retry: provider.Retry{Seed: p.Options.Seed, Sleep: deps.Sleep},
 		own:   scoring.Judging{CostUSD: new(0.0)},
 		put:   map[string]bool{}, said: map[string]bool{}, failed: map[string]int{},
@@ -278,7 +280,7 @@ func (p *panel) failedTry(m JudgeModel, q scoring.Question, t provider.FailedTry
 	}
 	p.state(event.CallFailed, c)
 	if t.Retrying {
-		c.WaitMS = t.Wait.Milliseconds()
+		c.WaitMS = p.tapeWait(q, t.Wait).Milliseconds()
 		p.state(event.CallRetried, c)
 	}
 }

@@ -187,9 +187,10 @@ func (a *attempt) failedTry(t provider.FailedTry) {
 	if !t.Retrying {
 		return
 	}
-	c.WaitMS = t.Wait.Milliseconds()
+	wait := a.tapeWait(t.Wait)
+	c.WaitMS = wait.Milliseconds()
 	a.log.emit(event.CallRetried, c)
-	a.log.clock.pass(t.Wait)
+	a.log.clock.pass(wait)
 }
 
 func callError(d Deployment, e *provider.Error) event.CallError {

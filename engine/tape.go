@@ -13,6 +13,7 @@ import (
 	"github.com/agentclash/agentclash/engine/record"
 	"github.com/agentclash/agentclash/engine/tool"
 	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/scoring"
 )
 
 // tapedResult is a tool's result as it is recorded.
@@ -124,6 +125,30 @@ func (a *attempt) tapeHTTP(asked tool.HTTPRequest, ask func() (tool.HTTPAnswer, 
 	}
 	var answer tool.HTTPAnswer
 	return answer, json.Unmarshal(raw, &answer)
+}
+
+// tapeWait is the wait between two tries, as it is stated.
+func (a *attempt) tapeWait(now time.Duration) time.Duration {
+	if a.run.deps.Tape == nil {
+		return now
+	}
+	wait, err := a.run.deps.Tape.Wait(a.ref(), record.Agents, now)
+	if err != nil && a.log.err == nil {
+		a.log.err = err
+	}
+	return wait
+}
+
+// tapeWait is the wait between two tries of a call to a judge. What goes wrong
+// with the recording ends the attempt when its part of it does.
+func (p *panel) tapeWait(q scoring.Question, now time.Duration) time.Duration {
+	if p.tape == nil {
+		return now
+	}
+	if wait, err := p.tape.Wait(p.ref, record.JudgeOf(q.Model), now); err == nil {
+		return wait
+	}
+	return now
 }
 
 // tapeEgress takes what was decided about the network and returns what is stated

@@ -15,6 +15,7 @@ import (
 const (
 	kindAttempt = "attempt" // begins
 	kindModel   = "model"
+	kindWait    = "wait" // between two tries of a call
 	kindTool    = "tool"
 	kindHTTP    = "http"
 	kindEgress  = "egress"
@@ -150,13 +151,14 @@ func (l *line) restore(before *line) error {
 type attempt struct {
 	number int // of the attempt that was recorded
 	calls  map[string][]line
+	waits  map[string][]line
 	tools  []line
 	https  []line
 	egress map[int]line
 }
 
 func newAttempt(number int) *attempt {
-	return &attempt{number: number, calls: map[string][]line{}, egress: map[int]line{}}
+	return &attempt{number: number, calls: map[string][]line{}, waits: map[string][]line{}, egress: map[int]line{}}
 }
 
 // take adds a line that was read.
@@ -175,6 +177,8 @@ func (a *attempt) take(l line) error {
 			return err
 		}
 		a.calls[l.Who] = append(calls, l)
+	case kindWait:
+		a.waits[l.Who] = append(a.waits[l.Who], l)
 	case kindTool:
 		a.tools = append(a.tools, l)
 	case kindHTTP:

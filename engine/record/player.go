@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -38,6 +39,7 @@ type playing struct {
 	number   int // of the attempt that goes on, as the run counts
 	begun    bool
 	calls    map[string]int // that were made, by caller
+	waits    map[string]int // likewise
 	tools    int
 	https    int
 	stated   int
@@ -143,7 +145,7 @@ func (p *Player) of(ref provider.Ref) (*playing, *attempt, error) {
 	}
 	if !w.begun || w.number != ref.Attempt {
 		w.begun, w.number, w.tools, w.https, w.stated = true, ref.Attempt, 0, 0, 0
-		w.calls = map[string]int{}
+		w.calls, w.waits = map[string]int{}, map[string]int{}
 	}
 	if w.ended >= len(w.attempts) {
 		return w, nil, nil // none was recorded
@@ -288,6 +290,20 @@ func (p *Player) Tool(ref provider.Ref, name string, _ Answer) (Answer, error) {
 	}
 	w.tools++
 	return Answer{Result: l.Answer, Lost: l.Lost, TookMS: l.TookMS}, nil
+}
+
+// Wait gives the wait that was recorded. One that was not is as it is now.
+func (p *Player) Wait(ref provider.Ref, who string, now time.Duration) (time.Duration, error) {
+	w, a, err := p.of(ref)
+	if err != nil {
+		return 0, p.none(ref, "a wait", 0, err)
+	}
+	if a == nil || w.waits[who] >= len(a.waits[who]) {
+		return now, nil
+	}
+	l := a.waits[who][w.waits[who]]
+	w.waits[who]++
+	return time.Duration(l.TookMS) * time.Millisecond, nil
 }
 
 // HTTP gives the recorded answer to the same request, and asks nobody.

@@ -223,6 +223,12 @@ func (r *Recorder) Tool(ref provider.Ref, name string, now Answer) (Answer, erro
 	return now, r.add(ref, line{Kind: kindTool, Name: name, Answer: now.Result, Lost: now.Lost, TookMS: now.TookMS})
 }
 
+// Wait writes a wait down, in whole milliseconds.
+func (r *Recorder) Wait(ref provider.Ref, who string, now time.Duration) (time.Duration, error) {
+	now = now.Truncate(time.Millisecond)
+	return now, r.add(ref, line{Kind: kindWait, Who: who, TookMS: now.Milliseconds()})
+}
+
 // HTTP makes a request and writes down what came of it.
 func (r *Recorder) HTTP(ref provider.Ref, asked []byte, ask func() ([]byte, error)) ([]byte, error) {
 	answer, err := ask()

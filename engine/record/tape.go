@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -36,6 +37,9 @@ type Tape interface {
 	Replays() bool
 	// Tool takes what a call came to and returns what the agent is told.
 	Tool(ref provider.Ref, name string, now Answer) (Answer, error)
+	// Wait takes the wait between two tries of a call of who, and returns the one
+	// that is stated and passes on the clock.
+	Wait(ref provider.Ref, who string, now time.Duration) (time.Duration, error)
 	// HTTP is an http_request: asked and its answer are JSON. ask makes it.
 	HTTP(ref provider.Ref, asked []byte, ask func() ([]byte, error)) ([]byte, error)
 	// Egress takes what was decided about the network since it was called last.
