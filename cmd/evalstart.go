@@ -48,17 +48,19 @@ func newEvalStart(a *app) *cobra.Command {
 		Long: `Run every agent on every case of a challenge pack, score what it did, and keep
 every fact in the store. Native cases run in a fresh sandbox each.
 
-Exit status: 0 the run completed, whatever the scores; 31 it failed or was
-cancelled; 64 a flag or the pack is wrong; 66 something named does not exist;
-69 a sandbox is needed and no Docker engine answers; 75 a provider was
-unavailable; 77 a key is missing or was refused; 130 interrupted. With
---exit-code, 1 when an agent did not pass and 3 when more trials than
---max-invalid were invalid. With --gate, the gate's 0 pass, 1 fail, 2 warn,
-3 not enough evidence.`,
+Exit status: 0 the run completed, whatever the scores; 1 a replay asked for
+what is not recorded; 31 it failed or was cancelled; 64 a flag or the pack is
+wrong; 66 something named does not exist; 69 a sandbox is needed and no Docker
+engine answers; 75 a provider was unavailable; 77 a key is missing or was
+refused; 130 interrupted. With --exit-code, 1 when an agent did not pass and 3
+when more trials than --max-invalid were invalid. With --gate, the gate's
+0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 		Example: `  agentclash eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good --follow
   agentclash eval start --pack my-pack.yaml --model openai/gpt-4.1-mini --repetitions 3 --follow
   agentclash eval start --pack my-pack.yaml --deployment prod --deployment next --json
-  agentclash eval start --pack my-pack.yaml --deployment next --gate`,
+  agentclash eval start --pack my-pack.yaml --deployment next --gate
+  agentclash eval start --pack my-pack.yaml --deployment prod --record tapes/prod
+  agentclash eval start --pack my-pack.yaml --deployment prod --replay tapes/prod --exit-code`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runEvalStart(c.Context(), a, o) },
 	}
@@ -288,7 +290,7 @@ func (a *app) afterRun(ctx context.Context, plan *engine.Plan, result engine.Res
 	if status := runStatus(result); status != statusOK {
 		if result.Status == "failed" {
 			a.say("agentclash: the run failed: %s", result.Reason)
-			if plan.Recording != nil && result.Agents[0].Cause == record.CodeMiss {
+			if missed(result) {
 				a.say("next: %s", recordAnew(plan.Recording.Dir))
 			}
 		}
@@ -301,6 +303,11 @@ func (a *app) afterRun(ctx context.Context, plan *engine.Plan, result engine.Res
 		return verdict(exitCode(result, plan.Options.MaxInvalid))
 	}
 	return nil
+}
+
+// missed says that a replay asked for what is not recorded.
+func missed(result engine.Result) bool {
+	return len(result.Agents) > 0 && result.Agents[0].Cause == record.CodeMiss
 }
 
 // exitCode is the status of --exit-code.
@@ -371,6 +378,9 @@ func (a *app) printStart(ctx context.Context, plan *engine.Plan, result engine.R
 	d := view.StartDocument{
 		RunID: plan.RunID, RunName: plan.Name, Status: result.Status, Reason: result.Reason,
 		Pack: view.Pack{Slug: plan.Pack.Slug, Version: plan.Pack.Version}, InputSet: plan.InputSet,
+	}
+	if missed(result) {
+		d.Code = record.CodeMiss
 	}
 	for _, agent := range result.Agents {
 		ref := view.AgentRef{Label: agent.Label, RunAgentID: agent.RunAgentID, Status: agent.Status, PricesAsOf: plan.Prices.AsOf}

@@ -8,7 +8,8 @@ type StartDocument struct {
 	RunID    string      `json:"run_id"`
 	RunName  string      `json:"-"`
 	Status   string      `json:"status"`
-	Reason   string      `json:"-"` // why a run that did not complete stopped
+	Code     string      `json:"code,omitempty"`   // replay_miss
+	Reason   string      `json:"reason,omitempty"` // why a run that did not complete stopped
 	Pack     Pack        `json:"pack"`
 	InputSet string      `json:"input_set"`
 	Agents   List[Agent] `json:"agents"`
