@@ -87,6 +87,9 @@ func (a *app) reuse(ctx context.Context, db *store.DB, plan *engine.Plan, runIDs
 		if err != nil {
 			return found, err
 		}
+		if earlier.Recording != nil && earlier.Recording.Mode == engine.Replayed || earlier.Cache {
+			continue // nothing was measured there
+		}
 		decided, err := decidedTrials(ctx, db, &earlier)
 		if err != nil {
 			return found, err

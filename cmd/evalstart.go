@@ -13,6 +13,7 @@ import (
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/record"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/store"
@@ -41,6 +42,7 @@ type startOptions struct {
 	affected    bool
 	since       string
 	traces      traceOptions
+	tape        tapeOptions
 }
 
 func newEvalStart(a *app) *cobra.Command {
@@ -53,17 +55,20 @@ every fact in the store. Native cases run in a fresh sandbox each.
 A run that reaches --budget-usd or --deadline ends as failed; run resume runs
 what it left, with a larger budget or another deadline.
 
-Exit status: 0 the run completed, whatever the scores; 31 it failed, reached a
-limit of its own or was cancelled; 64 a flag or the pack is wrong; 66 something
-named does not exist; 69 a sandbox is needed and no Docker engine answers; 75 a
-provider was unavailable; 77 a key is missing or was refused; 130 interrupted.
-With --exit-code, 1 when an agent did not pass and 3 when more trials than
+Exit status: 0 the run completed, whatever the scores; 1 a replay asked for
+what is not recorded; 31 it failed, reached a limit of its own or was
+cancelled; 64 a flag or the pack is wrong; 66 something named does not exist;
+69 a sandbox is needed and no Docker engine answers; 75 a provider was
+unavailable; 77 a key is missing or was refused; 130 interrupted. With
+--exit-code, 1 when an agent did not pass and 3 when more trials than
 --max-invalid were invalid. With --gate, the gate's 0 pass, 1 fail, 2 warn,
 3 not enough evidence.`,
 		Example: `  agentclash eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good --follow
   agentclash eval start --pack my-pack.yaml --model openai/gpt-4.1-mini --repetitions 3 --follow
   agentclash eval start --pack my-pack.yaml --deployment prod --deployment next --json
-  agentclash eval start --pack my-pack.yaml --deployment next --gate`,
+  agentclash eval start --pack my-pack.yaml --deployment next --gate
+  agentclash eval start --pack my-pack.yaml --deployment prod --record tapes/prod
+  agentclash eval start --pack my-pack.yaml --deployment prod --replay tapes/prod --exit-code`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runEvalStart(c.Context(), a, o) },
 	}
@@ -85,6 +90,7 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.affected, "affected", false, "run only what changed: an earlier passed or failed trial of the same inputs stands for the rest")
 	f.StringVar(&o.since, "since", "", "with --affected: the run to reuse trials of (default: the pack's newest)")
 	o.traces.addFlags(f)
+	o.tape.addFlags(f)
 	f.StringVar(&o.sandbox, "sandbox", "", sandboxUsage)
 	f.StringVar(&o.image, "image", "", `sandbox image or template, or "builtin" (default: the pack's sandbox_template_id, else python:3.12-slim or E2B_TEMPLATE_ID)`)
 	f.IntVar(&o.plan.Repetitions, "repetitions", 1, "how often each agent runs each case")
@@ -116,6 +122,9 @@ func (o *startOptions) check(a *app) error {
 	}
 	if o.dryRun && (o.follow || o.gate || o.exitCode || o.traces.endpoint != "") {
 		return usage("--dry-run runs nothing: leave out --follow, --gate, --exit-code and --otlp")
+	}
+	if err := o.checkTape(a); err != nil {
+		return err
 	}
 	if a.interactive() {
 		return nil
@@ -177,20 +186,21 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	if err != nil {
 		return planFailure(err)
 	}
+	if err := a.tape(&o, plan); err != nil {
+		return err
+	}
 	if o.dryRun && !o.affected {
 		return a.printPlan(plan)
 	}
-	if err := a.digestScripts(plan); err != nil {
-		return err
+	if o.tape.player == nil { // which opens no script either
+		if err := a.digestScripts(plan); err != nil {
+			return err
+		}
 	}
 	if o.dryRun {
 		return a.dryAffected(ctx, plan, o, engine.NeedsOf(p, deployments...))
 	}
-	clients, err := a.clients(plan)
-	if err != nil {
-		return err
-	}
-	secrets, err := a.toolSecrets(p)
+	clients, secrets, err := a.reached(plan, p, o.tape.player)
 	if err != nil {
 		return err
 	}
@@ -205,12 +215,26 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 			return err
 		}
 	}
-	e := execution{plan: plan, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow, traces: o.traces}
+	e := execution{plan: plan, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow, traces: o.traces, player: o.tape.player}
 	result, err := a.execute(ctx, e)
 	if err != nil {
 		return err
 	}
 	return a.afterRun(ctx, plan, result, o)
+}
+
+// reached are the clients of a plan and the secrets of its tools; those of a
+// replay reach nothing.
+func (a *app) reached(plan *engine.Plan, p *pack.Pack, player *record.Player) (modelClients, map[string]string, error) {
+	if player != nil {
+		return played(player, plan), playedSecrets(p), nil
+	}
+	clients, err := a.clients(plan)
+	if err != nil {
+		return modelClients{}, nil, err
+	}
+	secrets, err := a.toolSecrets(p)
+	return clients, secrets, err
 }
 
 // concurrency is how many trials run at once when nobody says: a sandbox costs
@@ -308,9 +332,13 @@ func (a *app) afterRun(ctx context.Context, plan *engine.Plan, result engine.Res
 	if err := a.printStart(ctx, plan, result, o); err != nil {
 		return err
 	}
+	a.mentionCache(ctx, plan)
 	if status := runStatus(result); status != statusOK {
 		if result.Status == "failed" {
 			a.say("agentclash: the run failed: %s", result.Reason)
+			if missed(result) {
+				a.say("next: %s", recordAnew(plan.Recording.Dir))
+			}
 		}
 		switch result.Code {
 		case engine.CodeBudget:
@@ -327,6 +355,11 @@ func (a *app) afterRun(ctx context.Context, plan *engine.Plan, result engine.Res
 		return verdict(exitCode(result, plan.Options.MaxInvalid))
 	}
 	return nil
+}
+
+// missed says that a replay asked for what is not recorded.
+func missed(result engine.Result) bool {
+	return len(result.Agents) > 0 && result.Agents[0].Cause == record.CodeMiss
 }
 
 // exitCode is the status of --exit-code.
@@ -370,6 +403,8 @@ func runStatus(result engine.Result) int {
 // causeStatus is the status that one cause of a failed run stands for.
 func causeStatus(code string) int {
 	switch code {
+	case record.CodeMiss:
+		return statusError
 	case "auth":
 		return statusNoPermission
 	case "unknown_model", "invalid_request":
@@ -395,6 +430,9 @@ func (a *app) printStart(ctx context.Context, plan *engine.Plan, result engine.R
 	d := view.StartDocument{
 		RunID: plan.RunID, RunName: plan.Name, Status: result.Status, Reason: result.Reason, Code: result.Code,
 		Pack: view.Pack{Slug: plan.Pack.Slug, Version: plan.Pack.Version}, InputSet: plan.InputSet,
+	}
+	if missed(result) {
+		d.Code = record.CodeMiss
 	}
 	for _, agent := range result.Agents {
 		ref := view.AgentRef{Label: agent.Label, RunAgentID: agent.RunAgentID, Status: agent.Status, PricesAsOf: plan.Prices.AsOf}

@@ -14,6 +14,7 @@ import (
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/record"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/store"
@@ -33,6 +34,9 @@ type execution struct {
 	follow  bool
 	resumed bool
 	traces  traceOptions
+	player  *record.Player // of a replay
+	// finished says which attempts of a resumed run have ended
+	finished func(record.Place, int) bool
 }
 
 // deployments are those of the plan's run agents.
@@ -152,6 +156,15 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 	if err != nil {
 		return engine.Result{}, err
 	}
+	tape, err := a.startRecorder(&e)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	closed, err := a.withCache(&e)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	defer closed()
 	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) })
 	stop := a.beat(ctx, db, e.plan.RunID, cancel)
 	deps := engine.Deps{
@@ -161,8 +174,12 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 			return db.Events(ctx, store.EventFilter{TrialID: trialID, Attempt: attempt}, func(_ int64, e event.Event) error { return yield(e) })
 		},
 	}
+	over := a.taped(e, tape, &deps, cancel)
 	result, err = engine.Run(ctx, e.plan, deps)
 	stop()
+	if err == nil {
+		over(result)
+	}
 	if serr := wait(); serr != nil {
 		a.say("! the screen failed, the run did not: %v", serr)
 	}

@@ -133,6 +133,10 @@ func (a *app) viewPlannedRun(ctx context.Context, db *store.DB, r store.Run) (vi
 		return v, err
 	}
 	v.Sandbox, v.Cases, v.Repetitions, v.Seed = plan.Sandbox.Kind, len(plan.Cases), plan.Options.Repetitions, plan.Options.Seed
+	v.Cache = plan.Cache
+	if rec := plan.Recording; rec != nil {
+		v.Recording = &view.Recording{Mode: rec.Mode, Dir: rec.Dir, Digest: rec.Digest}
+	}
 	return v, nil
 }
 
@@ -372,6 +376,9 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	if len(e.plan.Trials) == 0 && r.Status != store.Interrupted {
 		return usage("run %s has nothing left to run: its status is %s", r.Name, r.Status)
 	}
+	if rec := e.plan.Recording; rec != nil && rec.Mode == engine.Replayed {
+		return usage("run %s was a replay, which is not resumed", r.Name).hint("agentclash eval start ... --replay %s starts it again, and costs nothing", rec.Dir)
+	}
 	if err := a.renew(ctx, db, e.plan, o.limits); err != nil {
 		return err
 	}
@@ -453,7 +460,7 @@ func (a *app) reopen(ctx context.Context, db *store.DB, r store.Run, againInvali
 	if err != nil {
 		return execution{}, err
 	}
-	e := execution{plan: &plan, pack: p}
+	e := execution{plan: &plan, pack: p, finished: finishedAttempts(&plan, prior)}
 	if err := plan.Reopen(p, engine.Progress{Left: left, Prior: prior, Facts: said}); err != nil {
 		return e, err
 	}

@@ -155,7 +155,7 @@ func (s side) snapshot() compare.Snapshot {
 func (s side) participant() view.Participant {
 	return view.Participant{
 		WorkspaceID: s.run.Workspace, RunID: s.run.ID, RunName: s.run.Name, RunStatus: s.run.Status,
-		RunAgentID: s.agent.ID, RunAgentLabel: s.agent.Label,
+		RunAgentID: s.agent.ID, RunAgentLabel: s.agent.Label, Cache: s.plan.Cache,
 	}
 }
 

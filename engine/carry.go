@@ -162,6 +162,9 @@ func (j *judged) reply(p *Plan, r event.JudgeReply) {
 		return
 	}
 	use, priced := p.use(p.judge(r.JudgeModel), r.Usage)
+	if r.Cached {
+		use.CostUSD, priced = 0, true
+	}
 	if n := len(r.Candidates); r.Shared && n > 0 {
 		use.Tokens, use.CostUSD = use.Tokens/int64(n), use.CostUSD/float64(n)
 	}

@@ -68,6 +68,9 @@ func (c *Charges) Apply(e event.Event) error {
 		return err
 	case event.CallDone:
 		v, err := event.Decode[event.CallEnd](e)
+		if v.Cached { // nobody is paid for it again
+			v.Usage = nil
+		}
 		c.close(attempt, c.orPrice(v.ChargedUSD, v.ProviderKey, v.ProviderModelID, v.Usage))
 		return err
 	case event.CallFailed, event.CallRetried:
@@ -117,6 +120,9 @@ func (c *Charges) judge(e event.Event) error {
 		return nil
 	}
 	c.heard[of] = v.Status == scoring.JudgeAnswered
+	if v.Cached {
+		v.Usage = nil
+	}
 	c.close(of, c.orPrice(v.ChargedUSD, v.ProviderKey, v.ProviderModelID, v.Usage))
 	return nil
 }

@@ -57,10 +57,19 @@ func (a *attempt) outside() {
 	if a.network.vault {
 		a.vault = &vault{decided: a.decided.note}
 	}
+	policy := a.network.policy
+	tape := a.run.deps.Tape
+	if tape != nil && tape.Replays() {
+		policy = egress.Policy{}
+	}
 	a.dialer = egress.New(egress.Options{ // whose policy permits nothing where the pack does not
-		Policy: a.network.policy, Resolver: a.run.deps.Resolver, Decided: a.decided.note,
+		Policy: policy, Resolver: a.run.deps.Resolver, Decided: a.decided.note,
 	})
-	a.tools = a.mode.tools.With(tool.Network{Dialer: a.dialer, Secrets: a.run.deps.ToolSecrets, Redact: a.run.redact})
+	n := tool.Network{Dialer: a.dialer, Secrets: a.run.deps.ToolSecrets, Redact: a.run.redact}
+	if tape != nil && a.network.tools {
+		n.Tape = a.tapeHTTP
+	}
+	a.tools = a.mode.tools.With(n)
 }
 
 // gateway is who answers the programs in the box: the mock vault, a proxy that
@@ -114,11 +123,15 @@ func (d *decisions) take() []egress.Decision {
 func (a *attempt) stateEgress() { a.stateEgressAs(a.log.source) }
 
 func (a *attempt) stateEgressAs(source string) {
+	var stated []event.Egress
 	for _, d := range a.decided.take() {
 		e := event.Egress{Via: d.Via, Host: d.Host, Port: int(d.Port), Path: validText(d.Path), Allowed: d.Allowed, Reason: string(d.Reason)}
 		if d.Address.IsValid() {
 			e.Address = d.Address.String()
 		}
+		stated = append(stated, e)
+	}
+	for _, e := range a.tapeEgress(stated) {
 		a.log.emitAs(source, event.EgressDecide, e)
 	}
 }

@@ -119,6 +119,11 @@ func (r *run) rank(ctx context.Context, key groupKey, waiting []parked) error {
 			})
 		}
 	}
+	if tape := r.deps.Tape; tape != nil {
+		if err := tape.End(provider.Ref{Case: key.caseKey, Repetition: key.repetition}, true); err != nil {
+			return err
+		}
+	}
 	g.panel.share(waiting)
 	for _, p := range waiting {
 		if err := r.settle(p.attempt, p.end, false); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/agentclash/agentclash/engine/budget"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/record"
 	"github.com/agentclash/agentclash/scoring"
 )
 
@@ -59,6 +60,7 @@ func judgeModels(names []string, agents []RunAgent) ([]JudgeModel, error) {
 type panel struct {
 	plan    *Plan
 	clients map[string]provider.Client // by JudgeModel.Name
+	tape    record.Tape                // nil without a recording
 	retry   func(JudgeModel, time.Duration) provider.Retry
 	purse   *budget.Purse // of the run; nil: none
 	limits  scoring.JudgeLimits
@@ -92,7 +94,7 @@ func (m JudgeModel) pace() provider.PaceKey {
 
 func newPanel(p *Plan, deps Deps, ref provider.Ref, state func(event.Type, any)) *panel {
 	return &panel{
-		plan: p, clients: deps.Judges, limits: p.scorer.JudgeLimits(), ref: ref, state: state,
+		plan: p, clients: deps.Judges, tape: deps.Tape, limits: p.scorer.JudgeLimits(), ref: ref, state: state,
 		retry: func(m JudgeModel, timeout time.Duration) provider.Retry {
 			return retrying(p, deps, timeout, nil)
 		},
@@ -159,7 +161,7 @@ func (p *panel) ask(ctx context.Context, q scoring.Question) (reply event.JudgeR
 	p.ref.Call++
 	p.failed[q.Model] = 0
 	reply.Status, reply.ResponseText = scoring.JudgeAnswered, clipText(res.Text, maxJudgeText)
-	reply.FinishReason, reply.Usage = string(res.Finish), res.Usage
+	reply.FinishReason, reply.Usage, reply.CacheUse = string(res.Finish), res.Usage, event.CacheUseOf(res.Cache)
 	reply.Timing = &event.Timing{TTFTMS: res.TTFT.Milliseconds(), TotalLatencyMS: res.Elapsed.Milliseconds()}
 	if res.Model != "" {
 		reply.ProviderModelID = res.Model
@@ -198,7 +200,7 @@ func (p *panel) call(ctx context.Context, m JudgeModel, q scoring.Question, clie
 				p.count(m, q, res, failure)
 			}, nil
 		},
-		Again:  func(provider.FailedTry) bool { return p.tooDear(m, q) == "" },
+		Again:  func(t provider.FailedTry) bool { return p.tooDear(m, q) == "" && triedAgain(t) },
 		Failed: func(t provider.FailedTry) { p.failedTry(m, q, t) },
 	})
 }
@@ -213,6 +215,9 @@ func (p *panel) count(m JudgeModel, q scoring.Question, res provider.Response, f
 		p.spend(m, q, nil)
 	}
 	p.charged = p.used.CostUSD - before
+	if res.Cached() {
+		p.charged = 0
+	}
 }
 
 // fit cuts so much out of a question's evidence that it fits the limits; why
@@ -306,7 +311,7 @@ func (p *panel) failedTry(m JudgeModel, q scoring.Question, t provider.FailedTry
 	}
 	p.state(event.CallFailed, c)
 	if t.Retrying {
-		c.WaitMS, c.ChargedUSD = t.Wait.Milliseconds(), 0
+		c.WaitMS, c.ChargedUSD = p.tapeWait(q, t.Wait).Milliseconds(), 0
 		p.state(event.CallRetried, c)
 	}
 }
@@ -345,6 +350,9 @@ func (p *panel) spend(m JudgeModel, q scoring.Question, res *provider.Response) 
 	}
 	use, priced := p.plan.use(m, res.Usage)
 	p.used = p.used.Plus(use)
+	if res.Cached() { // it counts against the limits, and costs nothing
+		use.CostUSD, priced = 0, true
+	}
 	p.own = p.own.Plus(spent(use, priced))
 }
 

@@ -160,6 +160,7 @@ func (a *attempt) ask(ctx context.Context, messages []provider.Message) (provide
 			state(provider.Try{Paced: t.Paced}, 0)
 			a.failedTry(t)
 		},
+		Again: triedAgain,
 	})
 	if err != nil {
 		return provider.Response{}, err
@@ -195,7 +196,7 @@ func (a *attempt) callFailed(ctx context.Context, err error) ending {
 	if reached := (*budget.Reached)(nil); errors.As(err, &reached) {
 		return ending{fault: faultHalt, stop: stopInterrupted, phase: phaseAgent, err: reached}
 	}
-	if a.failing != nil && errors.Is(context.Cause(ctx), errTrialTimeout) {
+	if a.failing != nil && (errors.Is(context.Cause(ctx), errTrialTimeout) || errors.Is(err, errTrialTimeout)) {
 		return byCall(context.WithoutCancel(ctx), a.failing)
 	}
 	return byCall(ctx, err)
@@ -234,11 +235,12 @@ func (a *attempt) failedTry(t provider.FailedTry) {
 	if !t.Retrying {
 		return
 	}
-	c.WaitMS, c.ChargedUSD = t.Wait.Milliseconds(), 0
+	wait := a.tapeWait(t.Wait)
+	c.WaitMS, c.ChargedUSD = wait.Milliseconds(), 0
 	a.log.emit(event.CallRetried, c)
-	a.log.clock.pass(t.Wait)
+	a.log.clock.pass(wait)
 	if a.log.clock.recorded {
-		a.waited += t.Wait
+		a.waited += wait
 	}
 }
 
@@ -269,7 +271,8 @@ func (a *attempt) answered(r provider.Response) {
 	done := event.CallEnd{
 		ProviderKey: a.deployment.Provider, ProviderModelID: r.Model, FinishReason: string(r.Finish),
 		OutputText: r.Text, ToolCalls: calls, Usage: r.Usage,
-		Timing: event.Timing{TTFTMS: r.TTFT.Milliseconds(), TotalLatencyMS: r.Elapsed.Milliseconds()},
+		Timing:   event.Timing{TTFTMS: r.TTFT.Milliseconds(), TotalLatencyMS: r.Elapsed.Milliseconds()},
+		CacheUse: event.CacheUseOf(r.Cache),
 	}
 	if a.run.purse != nil {
 		done.ChargedUSD = a.spent.charged
@@ -308,7 +311,7 @@ func (a *attempt) callTool(ctx context.Context, call provider.ToolCall, among bo
 	}
 	a.log.emit(event.ToolStarted, event.Tool{ToolCallID: call.ID, ToolName: name, ToolCategory: a.mode.tools.Category(name), Arguments: arguments(call)})
 	began := a.log.clock.Now()
-	result, err := a.tools.Call(ctx, a.bench, call)
+	result, err := a.useTool(ctx, call)
 	if err != nil {
 		return tool.Result{}, a.lost(ctx, phaseAgent, err), true
 	}

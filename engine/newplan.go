@@ -356,6 +356,10 @@ func (p *Plan) start() event.RunStart {
 		Name: p.Name, Pack: p.Pack, InputSet: p.InputSet, Mode: p.Mode, Sandbox: p.Sandbox.Kind,
 		Cases: len(p.Cases), Repetitions: p.Options.Repetitions, Trials: len(p.Trials), Concurrency: p.Options.Concurrency,
 	}
+	s.Cache = p.Cache
+	if p.Recording != nil {
+		s.Replay = p.Recording.Digest
+	}
 	for _, a := range p.Agents {
 		s.Agents = append(s.Agents, event.AgentRef{ID: a.ID, Label: a.Label, Model: a.Deployment.Provider + "/" + a.Deployment.Model})
 	}

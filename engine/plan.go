@@ -25,6 +25,10 @@ type Plan struct {
 	Agents     []RunAgent          `json:"agents"`
 	Cases      []CaseRef           `json:"cases"`
 	Options    Options             `json:"options"`
+	// Recording is what the run records, or plays back; nil: neither.
+	Recording *Recording `json:"recording,omitempty"`
+	// Cache says that replies may come from the cache of the home directory.
+	Cache bool `json:"cache,omitempty"`
 	// Judges are the models that the spec's judges ask.
 	Judges []JudgeModel `json:"judges,omitempty"`
 	// Affected are the runs, newest first, whose trials may stand for this run's;
@@ -44,6 +48,20 @@ type Plan struct {
 	spec   scoring.Spec
 	scorer *scoring.Scorer
 	cases  map[string]pack.Case
+}
+
+// What a run does with a recording.
+const (
+	Recorded = "record"
+	Replayed = "replay"
+)
+
+// Recording is the recording of a run.
+type Recording struct {
+	Mode      string `json:"mode"`             // Recorded or Replayed
+	Dir       string `json:"dir"`              // absolute
+	Digest    string `json:"digest,omitempty"` // of a recording that is replayed
+	Overwrite bool   `json:"-"`
 }
 
 // Options are the run's own settings.

@@ -155,6 +155,9 @@ func (a *attempt) count(req provider.Request, most budget.Use, res provider.Resp
 		a.spent.unheard = a.spent.unheard.Plus(most)
 	}
 	a.spent.used, a.spent.charged = a.spent.used.Plus(use), use.USD
+	if res.Cached() {
+		a.spent.charged = 0
+	}
 }
 
 // used is what a reply says that it used. A model that the provider names

@@ -14,6 +14,7 @@ import (
 	"github.com/agentclash/agentclash/engine/budget"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/record"
 	"github.com/agentclash/agentclash/engine/redact"
 	"github.com/agentclash/agentclash/engine/tool/query"
 	"github.com/agentclash/agentclash/sandbox"
@@ -38,6 +39,9 @@ type Deps struct {
 	Queries *query.Runner
 	// Secrets are values that must not appear in any fact.
 	Secrets []string
+	// Tape keeps what is exchanged, or gives what was kept; its clients are
+	// among Clients and Judges. Nil: neither.
+	Tape record.Tape
 	// ToolSecrets are the values of ${secrets.NAME} in a pack's own tools, by
 	// name. They must not appear in any fact either.
 	ToolSecrets map[string]string
@@ -219,6 +223,9 @@ func (r *run) trial(ctx context.Context, t Trial) error {
 
 // settle finishes an attempt and counts it.
 func (r *run) settle(a *attempt, end ending, again bool) error {
+	if err := a.endTape(end); err != nil {
+		return err
+	}
 	result, f, err := a.finish(end, again)
 	if err != nil {
 		return err
@@ -253,7 +260,7 @@ func (r *run) attempt(ctx context.Context, t Trial, number int) (*attempt, error
 		limits: resolveLimits(r.plan.spec, kase, agent.Deployment), client: client,
 		log: &eventLog{
 			ctx: context.WithoutCancel(ctx), sink: r.deps.Sink, redact: r.redact, source: lane.mode.source,
-			clock: newClock(r.deps.Now, agent.Deployment.Provider == provider.Scripted),
+			clock: newClock(r.deps.Now, agent.Deployment.Provider == provider.Scripted || r.deps.Tape != nil),
 			fold:  event.NewFold(r.plan.pack.ScoringCase(kase)),
 			base: event.Event{
 				SchemaVersion: event.SchemaVersion, RunID: r.plan.RunID, RunAgentID: agent.ID,
@@ -278,6 +285,9 @@ func (r *run) retry(step time.Duration, pace *provider.Pace) provider.Retry {
 // retrying goes by the plan's seed, so that the same run waits the same times.
 func retrying(p *Plan, deps Deps, step time.Duration, pace *provider.Pace) provider.Retry {
 	policy := provider.Policy{TryTimeout: step}
+	if deps.Tape != nil { // what a pace decides depends on all that goes on, and no replay could repeat it
+		pace = nil
+	}
 	switch ms := p.Options.MaxWaitMS; {
 	case ms == nil:
 	case *ms == 0:
@@ -352,11 +362,16 @@ func (r *run) result(cause error) Result {
 		res.Status, res.Reason = "failed", cause.Error()
 	case errors.Is(cause, ErrCancelled):
 		res.Status, res.Reason = "cancelled", cause.Error()
+	case isMiss(cause):
+		res.Status, res.Reason = "failed", cause.Error()
 	case cause != nil:
 		res.Status, res.Reason = "interrupted", cause.Error()
 	}
 	for i, l := range r.lanes {
 		agent := r.laneResult(r.plan.Agents[i], l, res)
+		if isMiss(cause) {
+			agent.Status, agent.Cause, agent.Reason = "failed", record.CodeMiss, cause.Error()
+		}
 		res.Agents = append(res.Agents, agent)
 		if agent.Status == "failed" && res.Status == "completed" {
 			res.Status, res.Reason = "failed", agent.Label+": "+agent.Reason

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/record"
 	"github.com/agentclash/agentclash/sandbox"
 )
 
@@ -89,6 +90,9 @@ func byCall(ctx context.Context, err error) ending {
 	if e, ok := halted(ctx); ok {
 		return e
 	}
+	if errors.Is(err, errTrialTimeout) { // when it was recorded
+		return byAgent(stopTimeout, "%w", errTrialTimeout)
+	}
 	var call *provider.Error
 	if !errors.As(err, &call) {
 		return ending{fault: faultInfra, stop: stopProvider, code: stopInternal, phase: phaseAgent, err: err}
@@ -110,6 +114,9 @@ func byBox(ctx context.Context, phase string, err error) ending {
 	if e, ok := halted(ctx); ok {
 		return e
 	}
+	if errors.Is(err, errTrialTimeout) { // when it was recorded
+		return byAgent(stopTimeout, "%w", errTrialTimeout)
+	}
 	e := ending{fault: faultInfra, stop: stopSandbox, code: "sandbox_engine", phase: phase, err: err}
 	var box *sandbox.BoxError
 	if !errors.As(err, &box) {
@@ -127,14 +134,7 @@ func byBox(ctx context.Context, phase string, err error) ending {
 }
 
 // errTrialTimeout is the cause of a trial's own deadline.
-var errTrialTimeout = trialTimeout{}
-
-type trialTimeout struct{}
-
-func (trialTimeout) Error() string { return "the trial's time is up" }
-
-// Is makes a call that this ends one that timed out.
-func (trialTimeout) Is(target error) bool { return target == context.DeadlineExceeded }
+var errTrialTimeout = record.ErrTimeUp
 
 // halted says whether ctx was ended by the run (then the trial is left as it
 // is) or by the trial's own deadline (then it is the agent's failure).

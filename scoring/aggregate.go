@@ -107,6 +107,8 @@ func (a *Aggregator) spend(t Trial) {
 	case t.Carried:
 	case t.CostUSD == nil:
 		a.unpriced++
+	case t.CachedUSD != nil:
+		a.spent = append(a.spent, max(*t.CostUSD-*t.CachedUSD, 0))
 	default:
 		a.spent = append(a.spent, *t.CostUSD)
 	}

@@ -28,6 +28,9 @@ type Evidence struct {
 	RaceContextTokens int64
 	// Models holds usage by provider and model, sorted by both.
 	Models []ModelUsage
+	// Cached is the part of Models that a cache answered, for which nothing was
+	// paid now.
+	Cached []ModelUsage
 
 	// ToolCalls is the trace, by sequence and by nothing else.
 	ToolCalls     []ToolCall

@@ -89,6 +89,12 @@ func (s *Scorer) Measure(t *Trial, ev Evidence) {
 	} else if len(ev.Models) == 0 && t.Usage == (Usage{}) {
 		t.CostUSD = new(0.0)
 	}
+	t.CachedUSD = nil
+	if len(ev.Cached) > 0 {
+		if b, unknown := (&trial{ev: Evidence{Models: ev.Cached}}).cost(s); unknown == "" {
+			t.CachedUSD = &b.USD
+		}
+	}
 	t.LatencyMS = nil
 	if !ev.StartedAt.IsZero() && !ev.EndedAt.IsZero() {
 		t.LatencyMS = new(milliseconds(ev.StartedAt, ev.EndedAt))

@@ -200,6 +200,9 @@ type Trial struct {
 	CostUSD     *float64 `json:"cost_usd"`               // nil: unknown
 	PriceSource string   `json:"price_source,omitempty"` // of CostUSD: pack, table or mixed
 	LatencyMS   *int64   `json:"latency_ms"`             // nil: unknown
+	// CachedUSD is the part of CostUSD that a cache answered: it is what the
+	// agent costs, and was not spent.
+	CachedUSD *float64 `json:"cached_usd,omitempty"`
 	// Judging is what this attempt's judges were asked, nil for no call. It is
 	// no part of Usage and CostUSD.
 	Judging *Judging `json:"judging,omitempty"`

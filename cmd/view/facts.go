@@ -30,6 +30,10 @@ func describe(e event.Event) (string, error) {
 		return describeRun(e)
 	case event.CallStarted, event.CallDone, event.CallFailed, event.CallRetried, event.OutputDelta, event.ToolProposed:
 		return describeCall(e)
+	case event.ToolDrift:
+		return told(e, func(v event.Drift) string {
+			return fmt.Sprintf("%s: %s: was recorded as %s, is now %s", v.ToolName, or(v.Field), v.Recorded, v.Now)
+		})
 	case event.ToolStarted, event.ToolDone, event.ToolFailed, event.CommandStart, event.CommandDone, event.CommandFail:
 		return describeTool(e)
 	case event.JudgeStarted, event.JudgeDone:
@@ -61,6 +65,12 @@ func describeRun(e event.Event) (string, error) {
 				count(len(v.Agents), "agent"), count(v.Cases, "case"), count(v.Trials, "trial"))
 			if v.Sandbox != "" {
 				s += ", " + v.Sandbox + " sandbox"
+			}
+			if v.Replay != "" {
+				s += fmt.Sprintf(", a replay of the recording %.12s", v.Replay)
+			}
+			if v.Cache {
+				s += ", replies may come from the cache"
 			}
 			return s
 		})
@@ -147,6 +157,9 @@ func callEnd(v event.CallEnd) string {
 		tokens = Tokens(v.Usage.Input) + " in, " + Tokens(v.Usage.Output) + " out"
 	}
 	s := fmt.Sprintf("%s, %s, %s", tokens, or(v.FinishReason), Duration(ms(v.Timing.TotalLatencyMS)))
+	if v.Cached {
+		s += ", cached"
+	}
 	if len(v.ToolCalls) > 0 {
 		names := make([]string, len(v.ToolCalls))
 		for i, c := range v.ToolCalls {

@@ -73,6 +73,8 @@ func (f *follower) what(e event.Event) string {
 		return Bad.Paint("model call failed", f.o.Color) + ": " + Describe(e)
 	case event.ToolDone, event.ToolFailed:
 		return "tool " + Describe(e)
+	case event.ToolDrift:
+		return Waiting.Paint("tool drift", f.o.Color) + ": " + Describe(e)
 	case event.SandboxLost:
 		return Bad.Paint("sandbox lost", f.o.Color) + ": " + Describe(e)
 	case event.BudgetReach:

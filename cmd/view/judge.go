@@ -130,6 +130,9 @@ func describeJudge(e event.Event) (string, error) {
 		if v.Usage != nil && !v.Shared {
 			s += ", " + Tokens(v.Usage.Input) + " in, " + Tokens(v.Usage.Output) + " out"
 		}
+		if v.Cached {
+			s += ", cached"
+		}
 		return because(s, excerpt(v.ResponseText))
 	})
 }

@@ -21,10 +21,19 @@ type Run struct {
 	Cases       int            `json:"cases,omitempty"`
 	Repetitions int            `json:"repetitions,omitempty"`
 	Seed        int64          `json:"seed,omitempty"`
+	Recording   *Recording     `json:"recording,omitempty"`
+	Cache       bool           `json:"cache,omitempty"`
 	Agents      List[RunAgent] `json:"agents"`
 	CreatedAt   time.Time      `json:"created_at"`
 	StartedAt   *time.Time     `json:"started_at"`
 	FinishedAt  *time.Time     `json:"finished_at"`
+}
+
+// Recording is what a run recorded, or played back.
+type Recording struct {
+	Mode   string `json:"mode"` // record or replay
+	Dir    string `json:"dir"`
+	Digest string `json:"digest,omitempty"` // of what was played back
 }
 
 // RunAgent is one lane of a run. The trial counts are those of the deciding
@@ -91,6 +100,15 @@ func RunDetails(w io.Writer, r Run, o Options) error {
 	b.Add("Cases", strconv.Itoa(r.Cases))
 	b.Add("Repetitions", strconv.Itoa(r.Repetitions))
 	b.Add("Seed", strconv.FormatInt(r.Seed, 10))
+	switch rec := r.Recording; {
+	case rec != nil && rec.Digest != "":
+		b.Add("Replay of", rec.Dir+" ("+shortDigest(rec.Digest, o)+")")
+	case rec != nil:
+		b.Add("Recorded in", rec.Dir)
+	}
+	if r.Cache {
+		b.Add("Cache", cacheNote)
+	}
 	b.Add("Created", o.Time(r.CreatedAt))
 	b.Add("Started", o.timePtr(r.StartedAt))
 	b.Add("Finished", o.timePtr(r.FinishedAt))

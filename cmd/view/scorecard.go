@@ -28,6 +28,7 @@ type Participant struct {
 	RunStatus     string `json:"run_status"`
 	RunAgentID    string `json:"run_agent_id"`
 	RunAgentLabel string `json:"run_agent_label"`
+	Cache         bool   `json:"cache,omitempty"` // replies may come from the cache: no duration is measured
 }
 
 // Bookmark is a participant that was saved as the baseline. SetAt is left out
@@ -81,6 +82,9 @@ func (p *printer) agentBlock(d ScorecardDocument) {
 		b.Add("Rescoring", p.o.ID(r.RescoringID)+", by "+r.Pack+", "+p.o.Time(r.CreatedAt))
 	}
 	b.Status("Run status", c.RunStatus)
+	if c.Cache {
+		b.Add("Cache", cacheNote)
+	}
 	b.Add("Agent", a.Label+" ("+p.o.ID(a.RunAgentID)+")")
 	b.Status("Agent status", a.Status)
 	b.Status("Result", a.Headline)

@@ -8,10 +8,10 @@ type StartDocument struct {
 	RunID   string `json:"run_id"`
 	RunName string `json:"-"`
 	Status  string `json:"status"`
-	Reason  string `json:"-"` // why a run that did not complete stopped
 	// Code is budget_exceeded or deadline_exceeded for a run that one of its own
-	// limits ended.
+	// limits ended, and replay_miss for one that asked for what is not recorded.
 	Code     string      `json:"code,omitempty"`
+	Reason   string      `json:"reason,omitempty"` // why a run that did not complete stopped
 	Pack     Pack        `json:"pack"`
 	InputSet string      `json:"input_set"`
 	Agents   List[Agent] `json:"agents"`

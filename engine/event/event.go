@@ -60,6 +60,7 @@ const (
 	ToolStarted  Type = "tool.call.started"
 	ToolDone     Type = "tool.call.completed"
 	ToolFailed   Type = "tool.call.failed"
+	ToolDrift    Type = "tool_drift"
 	CommandStart Type = "sandbox.command.started"
 	CommandDone  Type = "sandbox.command.completed"
 	CommandFail  Type = "sandbox.command.failed"

@@ -19,10 +19,11 @@ type Fold struct {
 	last int64 // sequence
 
 	usage        map[model]*scoring.ModelUsage
-	usageUnknown bool                // some completed call reported none
-	splitUnknown bool                // some completed call did not say what was input and what output
-	asked        []Event             // calls that were begun, until one is answered
-	steps        map[int64]time.Time // begun and not ended
+	cached       map[model]*scoring.ModelUsage // the part of it that a cache answered
+	usageUnknown bool                          // some completed call reported none
+	splitUnknown bool                          // some completed call did not say what was input and what output
+	asked        []Event                       // calls that were begun, until one is answered
+	steps        map[int64]time.Time           // begun and not ended
 	turns        map[int64]*scoring.Turn
 	messages     int   // of the agent and its users, where the case is watched
 	said         int   // bytes of what they and the tools said
@@ -53,7 +54,8 @@ func NewFold(c scoring.Case) *Fold {
 			CodeRuns:    map[string]scoring.CodeRun{},
 			Sources:     map[string]scoring.Source{},
 		},
-		usage: map[model]*scoring.ModelUsage{},
+		usage:  map[model]*scoring.ModelUsage{},
+		cached: map[model]*scoring.ModelUsage{},
 	}
 }
 
@@ -114,14 +116,19 @@ func (f *Fold) Evidence() scoring.Evidence {
 	for _, u := range f.usage {
 		ev.Models = append(ev.Models, *u)
 	}
+	for _, u := range f.cached {
+		ev.Cached = append(ev.Cached, *u)
+	}
 	f.totals(&ev)
 	f.more(&ev)
 	if len(ev.Models) == 0 && (ev.InputTokens != nil || ev.OutputTokens != nil) {
 		ev.Models = f.askedModels()
 	}
-	slices.SortFunc(ev.Models, func(a, b scoring.ModelUsage) int {
+	byModel := func(a, b scoring.ModelUsage) int {
 		return model{a.ProviderKey, a.ProviderModelID}.compare(model{b.ProviderKey, b.ProviderModelID})
-	})
+	}
+	slices.SortFunc(ev.Models, byModel)
+	slices.SortFunc(ev.Cached, byModel)
 	for _, t := range f.turns {
 		ev.Turns = append(ev.Turns, *t)
 	}
@@ -219,7 +226,8 @@ func (f *Fold) askedModels() []scoring.ModelUsage {
 func (f *Fold) callDone(e Event) error {
 	call, err := members[struct {
 		named
-		Usage tokens `json:"usage"`
+		Usage  tokens `json:"usage"`
+		Cached any    `json:"cached"`
 	}](e)
 	if err != nil {
 		return err
@@ -257,7 +265,21 @@ func (f *Fold) callDone(e Event) error {
 	}
 	u.InputTokens, u.OutputTokens = plus(u.InputTokens, in), plus(u.OutputTokens, out)
 	u.TotalTokens = plus(u.TotalTokens, cmp.Or(call.Usage.Total.value(), plus(in, out)))
+	if call.Cached == true {
+		f.fromCache(key, in, out)
+	}
 	return nil
+}
+
+// fromCache counts what a cache answered, which cost nothing.
+func (f *Fold) fromCache(key model, in, out int64) {
+	c := f.cached[key]
+	if c == nil {
+		c = &scoring.ModelUsage{ProviderKey: key.provider, ProviderModelID: key.id, Known: true}
+		f.cached[key] = c
+	}
+	c.InputTokens, c.OutputTokens = plus(c.InputTokens, in), plus(c.OutputTokens, out)
+	c.TotalTokens = plus(c.TotalTokens, plus(in, out))
 }
 
 func (f *Fold) firstOutput(e Event) error {

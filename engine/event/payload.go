@@ -23,6 +23,10 @@ type RunStart struct {
 	Repetitions int        `json:"repetitions"`
 	Trials      int        `json:"trials"` // in this process: a resumed run has fewer
 	Concurrency int        `json:"concurrency"`
+	// Replay is the digest of the recording that the run plays back, Cache says
+	// that replies may come from the cache: durations then are not of this run.
+	Replay string `json:"replay_of,omitempty"`
+	Cache  bool   `json:"cache,omitempty"`
 }
 
 // PackRef names a pack version.
@@ -134,6 +138,23 @@ type CallEnd struct {
 	Usage           *provider.Usage     `json:"usage,omitempty"` // absent: unknown
 	Timing          Timing              `json:"timing"`
 	ChargedUSD      float64             `json:"charged_usd,omitempty"` // to the run's budget
+	CacheUse
+}
+
+// CacheUse says, in a run with the cache, whether a reply was taken from it.
+// Usage and timing of a cached reply are those of the call that was once made.
+type CacheUse struct {
+	Cached    bool   `json:"cached,omitempty"`
+	CacheKey  string `json:"cache_key,omitempty"`
+	CacheMiss string `json:"cache_miss,omitempty"` // why it was not
+}
+
+// CacheUseOf is what a cache had to do with a reply.
+func CacheUseOf(u *provider.CacheUse) CacheUse {
+	if u == nil {
+		return CacheUse{}
+	}
+	return CacheUse{u.Hit, u.Key, u.Why}
 }
 
 // Timing is how long a call took.
@@ -217,6 +238,7 @@ type JudgeReply struct {
 	Late       bool   `json:"late,omitempty"`
 	CaseKey    string `json:"case_key,omitempty"`
 	Repetition int    `json:"repetition,omitempty"`
+	CacheUse
 }
 
 // Tool is the payload of tool.call.started, .completed and .failed.
@@ -238,6 +260,16 @@ type Tool struct {
 	ResolvedToolName     string   `json:"resolved_tool_name,omitempty"`
 	ResolvedToolCategory string   `json:"resolved_tool_category,omitempty"`
 	FailureDepth         *int     `json:"failure_depth,omitempty"`
+}
+
+// Drift is the payload of tool_drift: on a replay, a tool answered something
+// else than what was recorded, which is what the model was told.
+type Drift struct {
+	ToolCallID string `json:"tool_call_id"`
+	ToolName   string `json:"tool_name"`
+	Field      string `json:"field"` // the first that differs
+	Recorded   string `json:"recorded"`
+	Now        string `json:"now"` // excerpts around what differs
 }
 
 // ToolResult is what the model was told.

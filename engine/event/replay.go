@@ -204,7 +204,7 @@ func (s *ReplayStep) enrich(e Event) {
 		v, _ := Decode[Failure](e)
 		s.ErrorMessage = v.Error
 	case CommandStart, CommandDone, CommandFail, FileCaptured, DirListed, CodeExecuted, SandboxLost, EgressDecide, BudgetReach, ScoringFail,
-		SecretPlanted, PromptPut, VaultAsked:
+		SecretPlanted, PromptPut, VaultAsked, ToolDrift:
 		s.Detail = e.Payload
 	}
 }

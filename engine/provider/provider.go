@@ -120,7 +120,20 @@ type Response struct {
 	TTFT     time.Duration
 	Elapsed  time.Duration
 	Recorded bool
+	// Cache is what a cache had to do with the reply; nil: nothing.
+	Cache *CacheUse `json:"-"`
 }
+
+// CacheUse says whether a reply was taken from the cache. Then its durations and
+// its usage are those of the call that was made for it at the time.
+type CacheUse struct {
+	Hit bool
+	Key string
+	Why string // it was not
+}
+
+// Cached says that the reply was taken from the cache: nothing was asked.
+func (r Response) Cached() bool { return r.Cache != nil && r.Cache.Hit }
 
 // Usage counts tokens. Input includes CacheRead and CacheWrite; Output
 // includes Reasoning.

@@ -21,7 +21,11 @@ type Server struct {
 	answer func(Request) Reply
 	mu     sync.Mutex
 	seen   []Request
+	close  func()
 }
+
+// Close stops the server before the test ends.
+func (s *Server) Close() { s.close() }
 
 // Request is one request as it came in.
 type Request struct {
@@ -90,10 +94,11 @@ func NewFunc(tb testing.TB, answer func(Request) Reply) *Server {
 	tb.Helper()
 	s := &Server{answer: answer}
 	h := httptest.NewServer(http.HandlerFunc(s.serve))
-	tb.Cleanup(func() {
+	s.close = func() {
 		h.CloseClientConnections() // a stalled reply would be waited for
 		h.Close()
-	})
+	}
+	tb.Cleanup(s.Close)
 	s.URL = h.URL + "/v1"
 	return s
 }

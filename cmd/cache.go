@@ -1,0 +1,235 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/record"
+	"github.com/agentclash/agentclash/store"
+)
+
+func newCache(a *app) *cobra.Command {
+	return group("cache", "Look into the cache of replies that eval start --cache uses", newCacheExplain(a), newCacheList(a), newCacheClear(a))
+}
+
+// shelf opens the directory of the cache.
+func (a *app) shelf() (*record.Shelf, error) {
+	home, err := a.home()
+	if err != nil {
+		return nil, err
+	}
+	return record.OpenShelf(filepath.Join(home, "cache"), record.MaxShelf, a.p.Now)
+}
+
+// withCache puts the cache between an execution and its models. Scripts are not
+// cached: they cost nothing, and what they say depends on what was asked before.
+func (a *app) withCache(e *execution) (done func(), err error) {
+	if !e.plan.Cache {
+		return func() {}, nil
+	}
+	shelf, err := a.shelf()
+	if err != nil {
+		return nil, err
+	}
+	cache := record.NewCache(shelf, append(mapValues(e.secrets), e.clients.secrets...))
+	agents, judges := make([]provider.Client, len(e.clients.agents)), map[string]provider.Client{}
+	for i, inner := range e.clients.agents {
+		agents[i] = inner
+		if d := e.plan.Agents[i].Deployment; d.Provider != provider.Scripted {
+			agents[i] = cache.Client(record.Scope{Provider: d.Provider, BaseURL: d.BaseURL, Who: record.Agents, Pack: e.plan.Pack.Slug}, inner)
+		}
+	}
+	for _, m := range e.plan.Judges {
+		judges[m.Name] = e.clients.judges[m.Name]
+		if m.Provider != provider.Scripted {
+			judges[m.Name] = cache.Client(record.Scope{Provider: m.Provider, BaseURL: m.BaseURL, Who: record.JudgeOf(m.Name), Pack: e.plan.Pack.Slug}, judges[m.Name])
+		}
+	}
+	e.clients.agents, e.clients.judges = agents, judges
+	return func() { _ = shelf.Close() }, nil
+}
+
+func newCacheExplain(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "explain RUN|TRIAL", Short: "Say of each call of a run whether the cache answered it, and why not",
+		Long: `Say of each call that a run made to a model or a judge whether the cache answered
+it. A miss names the first field in which the request differs from the one that
+was kept of the same call: of the same agent, case, repetition and number.`,
+		Example: "  agentclash cache explain latest\n  agentclash cache explain 5f3a9c21 --json",
+		Args:    exactArgs("RUN|TRIAL"),
+		RunE:    func(c *cobra.Command, args []string) error { return a.explainCache(c.Context(), args[0]) },
+	}
+}
+
+func (a *app) explainCache(ctx context.Context, selector string) error {
+	db, err := a.stored(ctx)
+	if err != nil {
+		return err
+	}
+	runID, trialID, err := a.runOrTrial(ctx, db, selector)
+	if err != nil {
+		return err
+	}
+	plan, err := db.Plan(ctx, runID)
+	if err != nil {
+		return err
+	}
+	if !plan.Cache {
+		return usage("run %s did not use the cache", plan.Name).hint("agentclash eval start ... --cache")
+	}
+	labels := map[string]string{}
+	for _, agent := range plan.Agents {
+		labels[agent.ID] = agent.Label
+	}
+	doc := view.CacheExplanation{RunID: runID}
+	filter := store.EventFilter{RunID: runID, TrialID: trialID, Types: []string{string(event.CallDone), string(event.JudgeDone)}}
+	err = db.Events(ctx, filter, func(_ int64, e event.Event) error {
+		call, err := cacheCall(e, labels[e.RunAgentID])
+		if err == nil && call != nil {
+			doc.Add(*call)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return a.print(doc, func(w io.Writer, o view.Options) error { return view.CacheExplained(w, doc, o) })
+}
+
+// runOrTrial finds a run, or else a trial with its run.
+func (a *app) runOrTrial(ctx context.Context, db *store.DB, selector string) (runID, trialID string, err error) {
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return "", "", err
+	}
+	r, err := db.Run(ctx, workspace, selector)
+	if err == nil || !errors.Is(err, store.ErrNotFound) {
+		return r.ID, "", err
+	}
+	t, missing := db.Trial(ctx, workspace, selector)
+	if missing != nil {
+		return "", "", fmt.Errorf("there is neither a run nor a trial %q: %w", selector, missing)
+	}
+	agent, err := db.RunAgent(ctx, workspace, "", t.RunAgentID)
+	return agent.RunID, t.ID, err
+}
+
+// cacheCall is a call as cache explain tells it, nil for one that was not made:
+// a judge that was not asked, or the trials' copies of a ranking.
+func cacheCall(e event.Event, agent string) (*view.CacheCall, error) {
+	c := view.CacheCall{TrialID: e.TrialID, Agent: agent, CaseKey: e.CaseKey, Repetition: e.Repetition, Attempt: e.Attempt, Sequence: e.Sequence}
+	var use event.CacheUse
+	if e.Type == event.CallDone {
+		v, err := event.Decode[event.CallEnd](e)
+		if err != nil {
+			return nil, err
+		}
+		c.Model, use = v.ProviderKey+"/"+v.ProviderModelID, v.CacheUse
+	} else {
+		v, err := event.Decode[event.JudgeReply](e)
+		if err != nil || v.Usage == nil && v.ResponseText == "" || v.Shared && e.TrialID != "" {
+			return nil, err
+		}
+		c.Model, c.Judge, use = v.ProviderKey+"/"+v.ProviderModelID, v.JudgeKey, v.CacheUse
+		if c.CaseKey == "" {
+			c.CaseKey, c.Repetition = v.CaseKey, v.Repetition
+		}
+	}
+	c.Cached, c.Key, c.Why = use.Cached, use.CacheKey, use.CacheMiss
+	if use.CacheKey == "" {
+		c.Why = "scripts are not cached"
+	}
+	return &c, nil
+}
+
+func newCacheList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the replies in the cache, those that were used last first",
+		Example: "  agentclash cache list",
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			shelf, err := a.shelf()
+			if err != nil {
+				return err
+			}
+			defer func() { _ = shelf.Close() }()
+			doc := view.CacheListing{MaxBytes: record.MaxShelf}
+			for _, k := range shelf.List() {
+				doc.Bytes += k.Size
+				doc.Items = append(doc.Items, view.CacheEntry{
+					Key: k.Key, Model: k.Provider + "/" + k.Model(), Who: k.Who, Pack: k.Pack, CaseKey: k.Case, Repetition: k.Repetition,
+					Bytes: k.Size, UsedAt: k.Used.UTC(),
+				})
+			}
+			return a.print(doc, func(w io.Writer, o view.Options) error { return view.CacheList(w, doc, o) })
+		},
+	}
+}
+
+func newCacheClear(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "clear", Short: "Remove every reply from the cache",
+		Example: "  agentclash cache clear",
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			shelf, err := a.shelf()
+			if err != nil {
+				return err
+			}
+			defer func() { _ = shelf.Close() }()
+			n, err := shelf.Clear()
+			if err != nil {
+				return err
+			}
+			return a.print(map[string]int{"removed": n}, func(w io.Writer, _ view.Options) error {
+				a.say("✓ removed %d cached replies", n)
+				return nil
+			})
+		},
+	}
+}
+
+// mentionCache says how much of a run the cache answered.
+func (a *app) mentionCache(ctx context.Context, plan *engine.Plan) {
+	if !plan.Cache || a.output != "table" {
+		return
+	}
+	db, err := a.stored(ctx)
+	if err != nil {
+		return // the run was told; this is talk
+	}
+	var live, hits int
+	filter := store.EventFilter{RunID: plan.RunID, Types: []string{string(event.CallDone), string(event.JudgeDone)}}
+	err = db.Events(ctx, filter, func(_ int64, e event.Event) error {
+		call, err := cacheCall(e, "")
+		switch {
+		case err != nil || call == nil:
+		case call.Cached:
+			hits++
+		default:
+			live++
+		}
+		return err
+	})
+	if err == nil {
+		a.say("cache: %d replies from it, %d live; its durations are not measured: agentclash cache explain %s", hits, live, strings.TrimSpace(short(plan.RunID)))
+	}
+}
+
+func mapValues(m map[string]string) []string {
+	list := make([]string, 0, len(m))
+	for _, v := range m {
+		list = append(list, v)
+	}
+	return list
+}

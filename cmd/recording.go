@@ -1,0 +1,282 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/record"
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/scoring"
+)
+
+// tapeOptions are the flags of recordings.
+type tapeOptions struct {
+	record    string
+	overwrite bool
+	replay    string
+	cache     bool
+	given     func(flag string) bool // on the command line
+	player    *record.Player
+}
+
+func (o *tapeOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.record, "record", "", "directory to keep every exchange with models, judges, tools and servers in")
+	f.BoolVar(&o.overwrite, "overwrite", false, "with --record: replace the recording that stands there")
+	f.StringVar(&o.replay, "replay", "", "recording to answer every call from: needs no key and opens no connection")
+	f.BoolVar(&o.cache, "cache", false, "answer calls that were made before from the cache: for writing packs, not for measuring")
+	o.given = f.Changed
+}
+
+// check refuses what contradicts itself and directories that are none, and opens
+// the recording that is replayed.
+func (o *startOptions) checkTape(a *app) error {
+	t := &o.tape
+	switch {
+	case t.record != "" && t.replay != "":
+		return usage("--record and --replay exclude each other: a replay would be recorded as it was")
+	case t.cache && (t.record != "" || t.replay != ""):
+		return usage("--cache excludes --record and --replay: a recording keeps what is asked, and answers alone")
+	case o.affected && (t.record != "" || t.replay != ""):
+		return usage("--affected excludes --record and --replay: what is not run is not recorded")
+	case t.cache && o.gate:
+		return usage("--gate decides by what was measured: leave out --cache")
+	case t.overwrite && t.record == "":
+		return usage("--overwrite is for --record")
+	case o.dryRun && t.record != "":
+		return usage("--dry-run runs nothing: leave out --record")
+	}
+	if t.record != "" {
+		t.record = a.path(t.record)
+		if err := record.Check(t.record, t.overwrite); err != nil {
+			return usage("%w", err)
+		}
+	}
+	if t.replay == "" {
+		return nil
+	}
+	if o.sandbox == sandboxE2B {
+		return usage("--replay opens no connection, and --sandbox e2b is one: replay in docker or scratch")
+	}
+	t.replay = a.path(t.replay)
+	player, err := record.Open(t.replay)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &failure{status: statusNotFound, code: "not_found", err: err, next: "agentclash eval start --record DIR makes one"}
+	}
+	if err != nil {
+		return usage("%w", err)
+	}
+	t.player = player
+	return o.asRecorded(player.Header())
+}
+
+// asRecorded takes what decides how a run goes from the recording.
+func (o *startOptions) asRecorded(h record.Header) error {
+	given := o.tape.given
+	if o.inputSet == "" {
+		o.inputSet = h.InputSet
+	}
+	if !given("repetitions") {
+		o.plan.Repetitions = h.Repetitions
+	}
+	if !given("retry-invalid") {
+		o.plan.RetryInvalid = h.RetryInvalid
+	}
+	if given("seed") && o.plan.Seed != h.Seed {
+		return usage("--seed %d: the recording was made with seed %d; leave the flag out", o.plan.Seed, h.Seed)
+	}
+	o.plan.Seed = h.Seed
+	return nil
+}
+
+// tape gives a plan its recording, and refuses one that cannot be of it.
+func (a *app) tape(o *startOptions, plan *engine.Plan) error {
+	plan.Cache = o.tape.cache
+	switch p := o.tape.player; {
+	case o.tape.record != "":
+		plan.Recording = &engine.Recording{Mode: engine.Recorded, Dir: o.tape.record, Overwrite: o.tape.overwrite}
+	case p != nil:
+		h := p.Header()
+		if h.Pack != plan.Pack.Slug || h.Mode != plan.Mode {
+			return usage("replay %s: the recording is of the pack %q (%s), not of %q (%s)", o.tape.replay, h.Pack, h.Mode, plan.Pack.Slug, plan.Mode)
+		}
+		if miss := p.Check(placesOf(plan, plan.Trials)); miss != nil {
+			return (&failure{status: statusError, code: record.CodeMiss, err: fmt.Errorf("replay %s: %w", o.tape.replay, miss)}).hint("%s", recordAnew(o.tape.replay))
+		}
+		if h.PackDigest != plan.Pack.Digest {
+			a.say("note: the pack is not the one that was recorded (its digest is %.12s, not %.12s): what an agent or a judge now sees differently is a miss",
+				plan.Pack.Digest, h.PackDigest)
+		}
+		plan.Recording = &engine.Recording{Mode: engine.Replayed, Dir: o.tape.replay, Digest: h.Digest()}
+	}
+	return nil
+}
+
+func recordAnew(dir string) string {
+	return fmt.Sprintf("agentclash eval start ... --record %s --overwrite records what is asked now", dir)
+}
+
+// placesOf are trials as a recording names them.
+func placesOf(plan *engine.Plan, trials []engine.Trial) []record.Place {
+	var list []record.Place
+	for _, t := range trials {
+		list = append(list, record.Place{Agent: plan.Agents[t.Agent].Label, Case: t.CaseKey, Repetition: t.Repetition})
+	}
+	return list
+}
+
+// played are the clients of a replay: no adapter is made, and no key is looked
+// for.
+func played(p *record.Player, plan *engine.Plan) modelClients {
+	c := modelClients{judges: map[string]provider.Client{}}
+	for range plan.Agents {
+		c.agents = append(c.agents, p.Client(record.Agents))
+	}
+	for _, m := range plan.Judges {
+		c.judges[m.Name] = p.Client(record.JudgeOf(m.Name))
+	}
+	return c
+}
+
+// hiddenSecret stands for each secret of a pack's tools on a replay: it is what a
+// recording has in their places.
+const hiddenSecret = "[redacted]"
+
+// playedSecrets stand for the secrets of the pack's tools.
+func playedSecrets(p *pack.Pack) map[string]string {
+	values := map[string]string{}
+	for _, name := range p.ToolSecrets() {
+		values[name] = hiddenSecret
+	}
+	return values
+}
+
+// startRecorder begins or goes on with the recording of an execution, nil for
+// none, and puts it between the run and its models.
+func (a *app) startRecorder(e *execution) (*record.Recorder, error) {
+	want := e.plan.Recording
+	if want == nil || want.Mode != engine.Recorded {
+		return nil, nil
+	}
+	o := record.Options{Subject: subjectOf(e.plan), RunID: e.plan.RunID, Now: a.p.Now}
+	o.Secrets = append(slices.Clone(e.clients.secrets), mapValues(e.secrets)...)
+	var r *record.Recorder
+	var err error
+	if e.resumed {
+		r, err = record.Reopen(want.Dir, o, e.finished)
+	} else if err = record.Check(want.Dir, want.Overwrite); err == nil {
+		r, err = record.Create(want.Dir, o)
+	}
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	agents, judges := make([]provider.Client, len(e.clients.agents)), map[string]provider.Client{}
+	for i, inner := range e.clients.agents {
+		agents[i] = r.Client(record.Agents, inner)
+	}
+	for name, inner := range e.clients.judges {
+		judges[name] = r.Client(record.JudgeOf(name), inner)
+	}
+	e.clients.agents, e.clients.judges = agents, judges
+	return r, nil
+}
+
+func subjectOf(p *engine.Plan) record.Subject {
+	s := record.Subject{
+		Pack: p.Pack.Slug, PackDigest: p.Pack.Digest, InputSet: p.InputSet, Mode: p.Mode,
+		Seed: p.Options.Seed, Repetitions: p.Options.Repetitions, RetryInvalid: p.Options.RetryInvalid,
+	}
+	for _, agent := range p.Agents {
+		s.Agents = append(s.Agents, record.Agent{Label: agent.Label, Model: agent.Deployment.Provider + "/" + agent.Deployment.Model})
+	}
+	for _, m := range p.Judges {
+		s.Judges = append(s.Judges, m.Name)
+	}
+	for _, c := range p.Cases {
+		s.Cases = append(s.Cases, c.Key)
+	}
+	return s
+}
+
+// taped gives a run its recording. The function completes the recording once the
+// run is over.
+func (a *app) taped(e execution, r *record.Recorder, deps *engine.Deps, cancel context.CancelCauseFunc) (over func(engine.Result)) {
+	switch {
+	case r != nil:
+		deps.Tape = r
+		recall := deps.Recall
+		deps.Recall = func(ctx context.Context, trialID string, attempt int, yield func(event.Event) error) error {
+			if p, begun := e.unfinishedPlace(trialID); begun && !r.Holds(p, attempt) {
+				return nil // a replay would have nothing to go on from
+			}
+			return recall(ctx, trialID, attempt, yield)
+		}
+		return func(result engine.Result) { a.finishRecording(e.plan, r, result) }
+	case e.player != nil:
+		e.player.OnMiss(func(m *record.Miss) { cancel(m) })
+		e.player.Hide(append(slices.Clone(e.clients.secrets), mapValues(e.secrets)...))
+		deps.Tape = e.player
+		deps.Sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() } // the clock has been told
+	}
+	return func(engine.Result) {}
+}
+
+// unfinishedPlace names a trial that this execution runs.
+func (e execution) unfinishedPlace(trialID string) (record.Place, bool) {
+	i := slices.IndexFunc(e.plan.Trials, func(t engine.Trial) bool { return t.ID == trialID })
+	if i < 0 {
+		return record.Place{}, false
+	}
+	return placesOf(e.plan, e.plan.Trials[i:i+1])[0], true
+}
+
+func (a *app) finishRecording(plan *engine.Plan, r *record.Recorder, result engine.Result) {
+	dir := plan.Recording.Dir
+	if shown, err := filepath.Rel(a.p.Dir, dir); err == nil && filepath.IsLocal(shown) {
+		dir = shown
+	}
+	digest, missing, err := r.Finish()
+	switch {
+	case err != nil:
+		a.say("! the recording %s could not be completed: %v", dir, err)
+	case len(missing) > 0 && result.Status == "interrupted":
+		a.say("! the recording %s is not complete: %d trial(s) are missing, and run resume adds them", dir, len(missing))
+	case len(missing) > 0:
+		a.say("! the recording %s cannot be replayed: it lacks %d trial(s), the first of %s", dir, len(missing), missing[0])
+	default:
+		a.say("recorded in %s (%.12s); --replay %s runs it again with no key and no connection", dir, digest, dir)
+	}
+}
+
+// finishedAttempts says which attempts of a run have ended; the rankings of a
+// case count when all of its trials have.
+func finishedAttempts(plan *engine.Plan, prior [][]scoring.Trial) func(record.Place, int) bool {
+	type key struct {
+		place   record.Place
+		attempt int
+	}
+	ended, left := map[key]bool{}, map[record.Place]bool{}
+	for lane, list := range prior {
+		for _, t := range list {
+			ended[key{record.Place{Agent: plan.Agents[lane].Label, Case: t.CaseKey, Repetition: t.Repetition}, t.Attempt}] = true
+		}
+	}
+	for _, t := range plan.Trials {
+		left[record.Place{Case: t.CaseKey, Repetition: t.Repetition}] = true
+	}
+	return func(p record.Place, attempt int) bool {
+		if p.Agent == "" {
+			return !left[p]
+		}
+		return ended[key{p, attempt}]
+	}
+}
