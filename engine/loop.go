@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,7 +36,7 @@ func (a *attempt) loop(ctx context.Context) ending {
 			a.stepEvent(event.StepDone)
 			return end
 		}
-		messages = append(messages, provider.Message{Role: provider.Assistant, Content: reply.Text, ToolCalls: reply.ToolCalls})
+		messages = append(messages, provider.Message{Role: provider.Assistant, Content: reply.Text, ToolCalls: reply.ToolCalls, State: reply.State})
 		if len(reply.ToolCalls) == 0 {
 			end, over := a.text(reply, reminded)
 			a.stepEvent(event.StepDone)
@@ -120,16 +121,19 @@ func answerOf(reply provider.Response) ending {
 func (a *attempt) ask(ctx context.Context, messages []provider.Message) (provider.Response, error) {
 	d := a.deployment
 	sampling := d.Sampling
-	if sampling.MaxOutputTokens == 0 {
+	step := a.limits.step
+	if a.mode.surface != "" {
+		step, sampling.MaxOutputTokens = 0, cmp.Or(sampling.MaxOutputTokens, d.Limits.MaxOutputTokens)
+	} else if sampling.MaxOutputTokens == 0 {
 		sampling.MaxOutputTokens = a.limits.output
 	}
 	req := provider.Request{
 		Ref:   provider.Ref{Agent: a.agent.Label, Case: a.trial.CaseKey, Repetition: a.trial.Repetition, Attempt: a.number, Call: a.calls},
 		Model: d.Model, Messages: messages, Tools: a.mode.definitions(), Sampling: sampling,
 	}
-	a.log.request(event.Call{ProviderKey: d.Provider, Model: d.Model, StepTimeoutMS: a.limits.step.Milliseconds()}, messages, req.Tools)
+	a.log.request(event.Call{ProviderKey: d.Provider, Model: d.Model, APISurface: a.mode.surface, StepTimeoutMS: step.Milliseconds()}, messages, req.Tools)
 	first := true
-	reply, err := a.run.retry(a.limits.step).Do(ctx, a.client, req, provider.Observer{
+	reply, err := a.run.retry(step).Do(ctx, a.client, req, provider.Observer{
 		Delta: func(delta provider.Delta) {
 			a.delta(delta, first)
 			first = false

@@ -65,10 +65,12 @@ type Deployment struct {
 	Provider     string            `json:"provider"`
 	Model        string            `json:"model"`
 	BaseURL      string            `json:"base_url,omitempty"`
+	API          string            `json:"api,omitempty"`     // chat or responses, of OpenAI's protocol; "" is chat
 	Account      string            `json:"account,omitempty"` // env://NAME or workspace-secret://NAME; "" is the provider's own variable
 	System       string            `json:"system,omitempty"`
 	OutputSchema map[string]any    `json:"output_schema,omitempty"`
 	Sampling     provider.Sampling `json:"sampling,omitzero"`
+	PromptCache  *bool             `json:"prompt_cache,omitempty"` // nil: as the adapter does by default
 	Limits       Limits            `json:"limits,omitzero"`
 	// Tools and Sandbox change what the pack permits its agents, for this one.
 	Tools   ToolOverrides    `json:"tool_overrides,omitzero"`

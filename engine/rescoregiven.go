@@ -144,7 +144,7 @@ func otherCase(own, with *pack.Pack, was, now pack.Case) []string {
 	}
 	before, after := own.AgentView(was), with.AgentView(now)
 	note("the instructions", before.Challenge.Instructions == after.Challenge.Instructions)
-	if own.Mode() != pack.PromptEval { // whose agents see nothing else of the challenge, and no files
+	if !own.Asks() { // whose agents see nothing else of the challenge, and no files
 		before.Challenge.Instructions, after.Challenge.Instructions = "", ""
 		note("the challenge", equal(before.Challenge, after.Challenge))
 		note("the files in the workspace", sameFiles(own.WorkspaceFiles(was), with.WorkspaceFiles(now)))

@@ -41,8 +41,11 @@ type Error struct {
 	// recording. Recorded is then how long the call took there, and RetryAfter
 	// is the whole wait before the next try.
 	FromRecording bool
-	Recorded      time.Duration
-	Err           error
+	// Final says that the call was begun and paid for, and failed after that:
+	// it is not made again, whatever its code.
+	Final    bool
+	Recorded time.Duration
+	Err      error
 }
 
 func (e *Error) Error() string {
@@ -60,7 +63,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Retryable says whether the same call may succeed later.
 func (e *Error) Retryable() bool {
-	return e.Code == RateLimit || e.Code == Timeout || e.Code == Unavailable
+	return !e.Final && (e.Code == RateLimit || e.Code == Timeout || e.Code == Unavailable)
 }
 
 // CodeOf returns the code of the *Error in err's chain, or "".

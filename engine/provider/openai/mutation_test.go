@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/provider/openai"
+	"github.com/agentclash/agentclash/engine/provider/wire"
 )
 
 // Whatever bytes a server sends, the outcome is a reply that can be stored or
@@ -28,19 +29,19 @@ func TestMutatedStreams(t *testing.T) {
 	} {
 		seeds = append(seeds, "data: "+strings.Join(lines, "\n\ndata: ")+"\n\n")
 	}
-	var wire string
-	c, err := openai.New(openai.Options{BaseURL: "http://example.invalid/v1", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	var sent string
+	c, err := openai.New(openai.Options{Options: wire.Options{BaseURL: "http://example.invalid/v1", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}},
-			Body: io.NopCloser(strings.NewReader(wire)), Request: r}, nil
-	})})
+			Body: io.NopCloser(strings.NewReader(sent)), Request: r}, nil
+	})}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	outcomes := map[provider.Code]int{}
 	for range 3000 {
-		wire = mutate(rng, seeds)
-		outcomes[checkOutcome(t, c, wire)]++
+		sent = mutate(rng, seeds)
+		outcomes[checkOutcome(t, c, sent)]++
 		if t.Failed() {
 			return
 		}
