@@ -9,21 +9,19 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/genai"
-
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/provider/wire"
 )
 
 // request is the body of a call.
 type request struct {
-	System   *genai.Content          `json:"systemInstruction,omitempty"`
-	Contents []content               `json:"contents"`
-	Tools    []tools                 `json:"tools,omitempty"`
-	Config   *genai.GenerationConfig `json:"generationConfig,omitempty"`
+	System   *instruction      `json:"systemInstruction,omitempty"`
+	Contents []content         `json:"contents"`
+	Tools    []tools           `json:"tools,omitempty"`
+	Config   *generationConfig `json:"generationConfig,omitempty"`
 }
 
-// content is a genai.Content whose parts are kept as they are written.
+// content is one side's words; its parts are kept as they are written.
 type content struct {
 	Role  string            `json:"role"`
 	Parts []json.RawMessage `json:"parts"`
@@ -77,7 +75,7 @@ func (c *Client) request(req provider.Request) (request, error) {
 		}
 	}
 	if len(system) > 0 {
-		r.System = &genai.Content{Parts: []*genai.Part{{Text: strings.Join(system, "\n\n")}}}
+		r.System = &instruction{Parts: []*textOrCall{{Text: strings.Join(system, "\n\n")}}}
 	}
 	var err error
 	if r.Contents, err = contents(req.Messages); err != nil {
@@ -109,7 +107,7 @@ func contents(all []provider.Message) ([]content, error) {
 	for i, m := range all {
 		var parts []json.RawMessage
 		var err error
-		role := genai.RoleUser
+		role := roleUser
 		switch m.Role {
 		case provider.User:
 			parts, err = textPart(m.Content)
@@ -120,7 +118,7 @@ func contents(all []provider.Message) ([]content, error) {
 			}
 			parts, err = part(result(m, name))
 		case provider.Assistant:
-			role = genai.RoleModel
+			role = roleModel
 			for _, call := range m.ToolCalls {
 				names[call.ID] = call.Name
 			}
@@ -132,16 +130,16 @@ func contents(all []provider.Message) ([]content, error) {
 		if len(parts) == 0 {
 			continue
 		}
-		if n := len(out); n > 0 && out[n-1].Role == string(role) {
+		if n := len(out); n > 0 && out[n-1].Role == role {
 			out[n-1].Parts = append(out[n-1].Parts, parts...)
 			continue
 		}
-		out = append(out, content{string(role), parts})
+		out = append(out, content{role, parts})
 	}
 	return out, nil
 }
 
-func part(p *genai.Part) ([]json.RawMessage, error) {
+func part(p *textOrCall) ([]json.RawMessage, error) {
 	raw, err := json.Marshal(p)
 	return []json.RawMessage{raw}, err
 }
@@ -150,21 +148,21 @@ func textPart(text string) ([]json.RawMessage, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
-	return part(&genai.Part{Text: text})
+	return part(&textOrCall{Text: text})
 }
 
 // result is what a function said. The vendor wants an object, and tells outputs
 // from errors by its key.
-func result(m provider.Message, name string) *genai.Part {
+func result(m provider.Message, name string) *textOrCall {
 	key := "output"
 	if m.IsError {
 		key = "error"
 	}
-	r := &genai.FunctionResponse{Name: name, Response: map[string]any{key: m.Content}}
+	r := &functionResponse{Name: name, Response: map[string]any{key: m.Content}}
 	if !ours(m.ToolCallID) {
 		r.ID = m.ToolCallID
 	}
-	return &genai.Part{FunctionResponse: r}
+	return &textOrCall{FunctionResponse: r}
 }
 
 // model is what the model said, with its thought signatures where they stood.
@@ -178,7 +176,7 @@ func model(m provider.Message) ([]json.RawMessage, error) {
 		return nil, err
 	}
 	for _, call := range m.ToolCalls {
-		f := &genai.FunctionCall{Name: call.Name}
+		f := &functionCall{Name: call.Name}
 		if !ours(call.ID) {
 			f.ID = call.ID
 		}
@@ -187,7 +185,7 @@ func model(m provider.Message) ([]json.RawMessage, error) {
 		if err := dec.Decode(&f.Args); err != nil {
 			f.Args = map[string]any{"invalid_arguments": string(call.Arguments)} // JSON, and no object
 		}
-		p, err := part(&genai.Part{FunctionCall: f})
+		p, err := part(&textOrCall{FunctionCall: f})
 		if err != nil {
 			return nil, err
 		}
@@ -196,31 +194,25 @@ func model(m provider.Message) ([]json.RawMessage, error) {
 	return parts, nil
 }
 
-func config(req provider.Request) *genai.GenerationConfig {
+func config(req provider.Request) *generationConfig {
 	s := req.Sampling
-	g := &genai.GenerationConfig{MaxOutputTokens: int32(s.MaxOutputTokens), StopSequences: s.Stop} // within 32 bits, as checked
-	if s.Temperature != nil {
-		g.Temperature = new(float32(*s.Temperature))
-	}
-	if s.TopP != nil {
-		g.TopP = new(float32(*s.TopP))
-	}
+	g := &generationConfig{MaxOutputTokens: int32(s.MaxOutputTokens), StopSequences: s.Stop, Temperature: s.Temperature, TopP: s.TopP} // within 32 bits, as checked
 	if s.Seed != nil {
 		g.Seed = new(int32(*s.Seed))
 	}
-	g.ThinkingConfig = thinking(req.Model, s.ReasoningEffort)
+	g.Thinking = thinking(req.Model, s.ReasoningEffort)
 	return g
 }
 
 // thinking puts an effort into the words of the model's generation: 2.5 takes a
 // budget of tokens, later ones a level.
-func thinking(model, effort string) *genai.ThinkingConfig {
+func thinking(model, effort string) *thinkingConfig {
 	if effort == "" {
 		return nil
 	}
 	budget := map[string]int32{"none": 0, "minimal": 512, "low": 1024, "medium": 8192, "high": 24576}[effort]
 	if effort == "none" || strings.HasPrefix(strings.TrimPrefix(model, "models/"), "gemini-2.5") {
-		return &genai.ThinkingConfig{ThinkingBudget: &budget}
+		return &thinkingConfig{Budget: &budget}
 	}
-	return &genai.ThinkingConfig{ThinkingLevel: genai.ThinkingLevel(strings.ToUpper(effort))}
+	return &thinkingConfig{Level: strings.ToUpper(effort)}
 }

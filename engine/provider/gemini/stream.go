@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"google.golang.org/genai"
-
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/provider/wire"
 )
 
-// chunk is a genai.GenerateContentResponse whose parts are kept as they are
+// chunk is one event of a stream. Its parts are kept as they are
 // written: numbers in arguments would not survive otherwise, nor would what this
 // version does not know of a part that must be shown again.
 type chunk struct {
@@ -29,7 +27,7 @@ type chunk struct {
 	ModelVersion  string          `json:"modelVersion"`
 }
 
-// piece is a genai.Part as far as a reply is made of it.
+// piece is a part as far as a reply is made of it.
 type piece struct {
 	Text         string `json:"text"`
 	Thought      bool   `json:"thought"`
@@ -170,7 +168,7 @@ func (a *assembler) flush() error {
 	if a.plain.Len() == 0 {
 		return nil
 	}
-	raw, err := json.Marshal(genai.Part{Text: a.plain.String()})
+	raw, err := json.Marshal(textOrCall{Text: a.plain.String()})
 	a.parts = append(a.parts, raw)
 	a.plain.Reset()
 	return err
@@ -178,14 +176,13 @@ func (a *assembler) flush() error {
 
 // usageOf reads a usage report; one that cannot be read is none.
 func usageOf(raw json.RawMessage) *provider.Usage {
-	var u genai.GenerateContentResponseUsageMetadata
-	if json.Unmarshal(raw, &u) != nil || u.CandidatesTokenCount < 0 || u.ThoughtsTokenCount < 0 || u.PromptTokenCount < 0 || u.ToolUsePromptTokenCount < 0 {
+	var u usageMetadata
+	if json.Unmarshal(raw, &u) != nil || min(u.Prompt, u.ToolUsePrompt, u.Candidates, u.Thoughts) < 0 {
 		return nil
 	}
 	return wire.Usage(provider.Usage{
-		Input:  int64(u.PromptTokenCount) + int64(u.ToolUsePromptTokenCount),
-		Output: int64(u.CandidatesTokenCount) + int64(u.ThoughtsTokenCount),
-		Total:  int64(u.TotalTokenCount), CacheRead: int64(u.CachedContentTokenCount), Reasoning: int64(u.ThoughtsTokenCount),
+		Input: u.Prompt + u.ToolUsePrompt, Output: u.Candidates + u.Thoughts,
+		Total: u.Total, CacheRead: u.Cached, Reasoning: u.Thoughts,
 	})
 }
 
@@ -194,16 +191,16 @@ const blocked = "BLOCKED_PROMPT"
 
 // finishOf puts a finish reason into the one vocabulary.
 func finishOf(reason string, calls bool) provider.FinishReason {
-	switch genai.FinishReason(reason) {
-	case genai.FinishReasonStop:
+	switch reason {
+	case "STOP":
 		if calls {
 			return provider.FinishToolCalls
 		}
 		return provider.FinishStop
-	case genai.FinishReasonMaxTokens:
+	case "MAX_TOKENS":
 		return provider.FinishMaxTokens
-	case blocked, genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonBlocklist, genai.FinishReasonProhibitedContent,
-		genai.FinishReasonSPII, genai.FinishReasonImageSafety, genai.FinishReasonImageProhibitedContent, genai.FinishReasonImageRecitation:
+	case blocked, "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT",
+		"SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
 		return provider.FinishContentFilter
 	default:
 		return provider.FinishOther

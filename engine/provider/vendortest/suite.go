@@ -320,9 +320,9 @@ func (s Subject) slow(t *testing.T) {
 	}
 	t.Run("slow is not silent", func(t *testing.T) {
 		t.Parallel()
-		const pace, idle = 300 * time.Millisecond, 1200 * time.Millisecond
-		res, err := s.call(t, Reply{Pieces: []string{"o", "k", "a", "y", "!"}, Pace: pace}, wire.Options{Limits: wire.Limits{Idle: idle}})
-		if err != nil || res.Text != "okay!" || res.Elapsed < idle {
+		const pace, idle = 100 * time.Millisecond, 700 * time.Millisecond
+		res, err := s.call(t, Reply{Pieces: strings.Split("okay, fine!", ""), Pace: pace}, wire.Options{Limits: wire.Limits{Idle: idle}})
+		if err != nil || res.Text != "okay, fine!" || res.Elapsed < idle {
 			t.Errorf("got %q after %v, %v; want a reply that took longer than %v", res.Text, res.Elapsed, err, idle)
 		}
 		if res.TTFT <= 0 || res.TTFT >= res.Elapsed {
