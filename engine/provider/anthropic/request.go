@@ -28,6 +28,9 @@ func (c *Client) Check(s provider.Sampling) error {
 	if t := s.Temperature; t != nil && (*t < 0 || *t > 1) {
 		errs = append(errs, fmt.Errorf("sampling.temperature: Anthropic takes 0 to 1, not %g", *t))
 	}
+	if s.Temperature != nil && s.ReasoningEffort != "" && s.ReasoningEffort != noEffort {
+		errs = append(errs, errors.New("sampling.temperature: Anthropic takes none together with a reasoning_effort; leave one of them out"))
+	}
 	if e := s.ReasoningEffort; e != "" && !slices.Contains(efforts, e) {
 		errs = append(errs, fmt.Errorf("sampling.reasoning_effort: Anthropic takes %s, not %q", strings.Join(efforts, ", "), e))
 	}

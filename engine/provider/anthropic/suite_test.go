@@ -25,8 +25,11 @@ func TestSuite(t *testing.T) { vendortest.Run(t, subject(false)) }
 
 func TestRequestOnTheWire(t *testing.T) {
 	t.Parallel()
-	vendortest.Golden(t, subject(false), vendortest.FullRequest(), "request.golden.json", *update)
-	vendortest.Golden(t, subject(true), vendortest.FullRequest(), "request.nocache.golden.json", *update)
+	reasons, plain := vendortest.FullRequest(), vendortest.FullRequest()
+	reasons.Sampling.Temperature = nil
+	plain.Sampling.ReasoningEffort, plain.Sampling.Stop = "none", []string{"END"}
+	vendortest.Golden(t, subject(false), reasons, "request.golden.json", *update)
+	vendortest.Golden(t, subject(true), plain, "request.nocache.golden.json", *update)
 }
 
 // Where nothing is sent again, nothing is cached: a single question has one
@@ -89,6 +92,7 @@ func TestRequestsThatCannotBeSent(t *testing.T) {
 		"no model":          func(r *provider.Request) { r.Model = "" },
 		"has no seed":       func(r *provider.Request) { r.Sampling.Seed = new(int64(1)) },
 		"takes 0 to 1":      func(r *provider.Request) { r.Sampling.Temperature = new(1.5) },
+		"leave one of them": func(r *provider.Request) { r.Sampling.Temperature, r.Sampling.ReasoningEffort = new(0.5), "low" },
 		`not "heroic"`:      func(r *provider.Request) { r.Sampling.ReasoningEffort = "heroic" },
 		"unknown role":      func(r *provider.Request) { r.Messages[0].Role = "wizard" },
 		"says anything":     func(r *provider.Request) { r.Messages = r.Messages[:1] },
