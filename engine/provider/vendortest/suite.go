@@ -51,6 +51,7 @@ func Run(t *testing.T, s Subject) {
 	t.Run("State", s.state)
 	t.Run("Models", s.models)
 	t.Run("Ids", s.ids)
+	t.Run("Mutations", s.mutations)
 }
 
 func (s Subject) client(t *testing.T, server *Server, o wire.Options) provider.Client {

@@ -172,6 +172,7 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values, header 
 	if err != nil {
 		return k.Failed(err)
 	}
+	defer func() { _ = res.Body.Close() }() // it has been read whole
 	if err := json.NewDecoder(res.Body).Decode(into); err != nil {
 		return k.Failed(Malformed("the answer is not what this address should say: %s", provider.Excerpt(err.Error(), maxTransportText)))
 	}
