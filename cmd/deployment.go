@@ -196,10 +196,11 @@ func (a *app) checkSettings(d engine.Deployment) error {
 	if err := d.CheckSurface(); err != nil || d.Provider == provider.Scripted {
 		return err
 	}
-	i := slices.IndexFunc(servers(), func(s server) bool { return s.provider == d.Provider })
+	list := servers()
+	i := slices.IndexFunc(list, func(s server) bool { return s.provider == d.Provider })
 	s := server{provider: d.Provider, baseURL: d.BaseURL, api: d.API}
 	if s.baseURL == "" && i >= 0 {
-		s.baseURL = servers()[i].baseURL
+		s.baseURL = list[i].baseURL
 	}
 	client, err := newServerClient(s, "")
 	if err != nil {

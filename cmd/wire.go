@@ -36,14 +36,13 @@ type server struct {
 
 // servers are the providers whose address this version knows.
 func servers() []server {
-	list := []server{
-		{provider: provider.Anthropic, baseURL: anthropic.BaseURL, keyVar: anthropic.KeyVar},
-		{provider: provider.Gemini, baseURL: gemini.BaseURL, keyVar: gemini.KeyVar},
-	}
+	var list []server
 	for _, e := range openai.Endpoints() {
 		list = append(list, server{provider: e.Provider, baseURL: e.BaseURL, keyVar: e.KeyVar})
 	}
-	return list
+	return append(list,
+		server{provider: provider.Anthropic, baseURL: anthropic.BaseURL, keyVar: anthropic.KeyVar},
+		server{provider: provider.Gemini, baseURL: gemini.BaseURL, keyVar: gemini.KeyVar})
 }
 
 func newServerClient(s server, key string) (provider.Client, error) {

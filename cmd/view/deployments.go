@@ -22,11 +22,23 @@ type Deployment struct {
 // DeploymentList writes one row a deployment.
 func DeploymentList(w io.Writer, page Page[Deployment], o Options) error {
 	t := Table{Columns: []Column{
-		whole("ID"), left("NAME"), left("MODEL"), left("BASE URL"), left("API"), left("ACCOUNT"), whole("CREATED"),
+		whole("ID"), left("NAME"), left("MODEL"), left("BASE URL"), left("API"), left("CACHE"), left("ACCOUNT"), whole("CREATED"),
 	}}
 	for _, d := range page.Items {
-		t.Add(Text(o.ID(d.ID)), Text(d.Name), Text(d.Provider+"/"+d.Model), Text(d.BaseURL), Text(d.API), Text(d.Account),
+		t.Add(Text(o.ID(d.ID)), Text(d.Name), Text(d.Provider+"/"+d.Model), Text(d.BaseURL), Text(d.API), Text(onOff(d.PromptCache)), Text(d.Account),
 			Text(o.Time(d.CreatedAt)))
 	}
 	return t.Write(w, o)
+}
+
+// onOff is a switch in words, "" when nobody has set it.
+func onOff(set *bool) string {
+	switch {
+	case set == nil:
+		return ""
+	case *set:
+		return "on"
+	default:
+		return "off"
+	}
 }
