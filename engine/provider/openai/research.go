@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
@@ -97,8 +96,12 @@ func (c *Research) Complete(ctx context.Context, req provider.Request, _ func(pr
 	return reply, nil
 }
 
-// ids are what a response may be called: it becomes part of an address.
-var ids = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+// usable says whether a response may be called that: it becomes part of an
+// address.
+func usable(id string) bool {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+	return id != "" && len(id) <= wire.MaxNameBytes && strings.Trim(id, letters) == ""
+}
 
 // follow looks at a response until it has ended.
 func (c *Research) follow(ctx context.Context, made []byte) (*response, error) {
@@ -106,7 +109,7 @@ func (c *Research) follow(ctx context.Context, made []byte) (*response, error) {
 	if err := json.Unmarshal(made, &res); err != nil {
 		return nil, wire.Malformed("the response cannot be read: %s", provider.Excerpt(c.Hide(err.Error()), wire.MaxNameBytes))
 	}
-	if !ended(res.Status) && !ids.MatchString(res.ID) {
+	if !ended(res.Status) && !usable(res.ID) {
 		return nil, wire.Malformed("the response has no usable id: %q", provider.Excerpt(c.Hide(res.ID), 80))
 	}
 	id, failures := res.ID, 0

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"strings"
 
 	"github.com/openai/openai-go/v3/option"
@@ -120,12 +119,16 @@ func responsesSampling(p *responses.ResponseNewParams, s provider.Sampling) {
 	p.Reasoning.Effort = shared.ReasoningEffort(s.ReasoningEffort)
 }
 
-// reasoners are the names of models that reason. The others refuse to be asked
+// reasons goes by the names of models that reason. The others refuse to be asked
 // for reasoning that can be shown again.
-var reasoners = regexp.MustCompile(`(?i)^(.*/)?(o[1-9]|gpt-[5-9]|gpt-oss|codex|computer-use)`)
-
 func reasons(req provider.Request) bool {
-	return req.Sampling.ReasoningEffort != "" || reasoners.MatchString(req.Model)
+	name := strings.ToLower(req.Model[strings.LastIndex(req.Model, "/")+1:])
+	numbered := func(before string, from byte) bool {
+		rest, ok := strings.CutPrefix(name, before)
+		return ok && rest != "" && rest[0] >= from && rest[0] <= '9'
+	}
+	return req.Sampling.ReasoningEffort != "" || numbered("o", '1') || numbered("gpt-", '5') ||
+		strings.HasPrefix(name, "gpt-oss") || strings.HasPrefix(name, "codex") || strings.HasPrefix(name, "computer-use")
 }
 
 // inputItems is one message as items. What the model said goes back as it came
