@@ -39,7 +39,7 @@ fmt: ## format the Go files
 	gofmt -w $$(git ls-files '*.go')
 
 update: ## rewrite the golden files
-	$(GO) test . ./cmd/... ./pack ./scoring/compare ./engine/provider/openai -update
+	$(GO) test . ./cmd/... ./pack ./scoring/compare ./engine/provider/openai ./engine/provider/anthropic ./engine/provider/gemini -update
 
 GUESTS := sandbox/guest/embedded
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,11 +31,13 @@ type deploymentSpec struct {
 	Name         string            `yaml:"name"`
 	Model        string            `yaml:"model"` // provider/model
 	BaseURL      string            `yaml:"base_url"`
+	API          string            `yaml:"api"`
 	Account      string            `yaml:"account"`
 	System       string            `yaml:"system"`
 	SystemFile   string            `yaml:"system_file"`
 	OutputSchema map[string]any    `yaml:"output_schema"`
 	Sampling     provider.Sampling `yaml:"sampling"`
+	PromptCache  *bool             `yaml:"prompt_cache"`
 	Limits       engine.Limits     `yaml:"limits"`
 
 	Tools   engine.ToolOverrides    `yaml:"tool_overrides"`
@@ -73,7 +76,10 @@ Keys are never given here: an account says where the key is found.`,
 	f.StringVar(&file, "from-file", "", "YAML or JSON file with the deployment's fields")
 	f.StringVar(&s.Name, "name", "", "name of the deployment")
 	f.StringVar(&s.Model, "model", "", "provider/model")
-	f.StringVar(&s.BaseURL, "base-url", "", "address of an OpenAI-compatible server, up to and including /v1")
+	f.StringVar(&s.BaseURL, "base-url", "", "address of a server that speaks the provider's protocol; of an OpenAI-compatible one up to and including /v1")
+	f.StringVar(&s.API, "api", "", "chat or responses, of a provider that speaks OpenAI's protocol (default: chat)")
+	f.Var(&optionalBool{&s.PromptCache}, "prompt-cache", "ask anthropic to cache prompts (default: true)")
+	f.Lookup("prompt-cache").NoOptDefVal = "true"
 	f.StringVar(&s.Account, "account", "", "a provider account, or where the key is: env://NAME or workspace-secret://NAME (default: the provider's own variable; with --base-url none)")
 	f.StringVar(&s.System, "system", "", "system prompt")
 	f.StringVar(&s.SystemFile, "system-file", "", "file with the system prompt")
@@ -175,8 +181,11 @@ func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
 		}
 	}
 	d := engine.Deployment{
-		Name: strings.TrimSpace(s.Name), Provider: key, Model: model, BaseURL: s.BaseURL, Account: s.Account,
+		Name: strings.TrimSpace(s.Name), Provider: key, Model: model, BaseURL: s.BaseURL, API: s.API, Account: s.Account, PromptCache: s.PromptCache,
 		System: s.System, OutputSchema: s.OutputSchema, Sampling: s.Sampling, Limits: s.Limits, Tools: s.Tools, Sandbox: s.Sandbox,
+	}
+	if err := a.checkSettings(d); err != nil {
+		return engine.Deployment{}, usage("deployment create: %w", err)
 	}
 	if s.SystemFile != "" {
 		text, err := os.ReadFile(a.path(s.SystemFile))
@@ -195,6 +204,45 @@ func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
 	return d, err
 }
 
+// checkSettings refuses what the deployment's provider does not have.
+func (a *app) checkSettings(d engine.Deployment) error {
+	if err := d.CheckSurface(); err != nil || d.Provider == provider.Scripted {
+		return err
+	}
+	list := servers()
+	i := slices.IndexFunc(list, func(s server) bool { return s.provider == d.Provider })
+	s := server{provider: d.Provider, baseURL: d.BaseURL, api: d.API}
+	if s.baseURL == "" && i >= 0 {
+		s.baseURL = list[i].baseURL
+	}
+	client, err := newServerClient(s, "")
+	if err != nil {
+		return err
+	}
+	return checkSampling(client, d.Sampling)
+}
+
+// optionalBool is a flag that is true, false or not given.
+type optionalBool struct{ to **bool }
+
+func (b *optionalBool) String() string {
+	if b.to == nil || *b.to == nil {
+		return ""
+	}
+	return strconv.FormatBool(**b.to)
+}
+
+func (b *optionalBool) Set(text string) error {
+	v, err := strconv.ParseBool(text)
+	if err != nil {
+		return errors.New("must be true or false")
+	}
+	*b.to = &v
+	return nil
+}
+
+func (b *optionalBool) Type() string { return "bool" }
+
 // storedDeployments lists the workspace's deployments; none without a store.
 func (a *app) storedDeployments(ctx context.Context) ([]view.Deployment, error) {
 	db, ok, err := a.reading(ctx)
@@ -212,7 +260,8 @@ func (a *app) storedDeployments(ctx context.Context) ([]view.Deployment, error) 
 	list := make([]view.Deployment, len(rows))
 	for i, r := range rows {
 		list[i] = view.Deployment{
-			ID: r.ID, Name: r.Name, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, Account: r.Account, CreatedAt: r.CreatedAt,
+			ID: r.ID, Name: r.Name, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, API: r.API,
+			Account: r.Account, PromptCache: r.PromptCache, CreatedAt: r.CreatedAt,
 		}
 	}
 	return list, nil

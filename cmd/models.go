@@ -66,8 +66,9 @@ type modelClients struct {
 // target is a model that is to be called, and what it is called in errors.
 type target struct {
 	engine.Deployment
-	who   string
-	judge bool
+	who      string
+	judge    bool
+	research bool // asked as the agents of a responses pack are
 }
 
 // clients makes the clients of a plan. Everything that is missing is said at
@@ -86,7 +87,8 @@ func (a *app) clients(p *engine.Plan) (modelClients, error) {
 		return client
 	}
 	for _, agent := range p.Agents {
-		c.agents = append(c.agents, open(target{Deployment: agent.Deployment, who: fmt.Sprintf("deployment %q", agent.Deployment.Name)}))
+		c.agents = append(c.agents, open(target{Deployment: agent.Deployment, who: fmt.Sprintf("deployment %q", agent.Deployment.Name),
+			research: p.Mode == pack.Responses}))
 	}
 	judges, secrets, err := a.judgeClients(p.Judges)
 	if err != nil {
@@ -153,7 +155,8 @@ func (a *app) client(d target) (provider.Client, string, error) {
 	if i >= 0 {
 		s = list[i]
 	}
-	s.baseURL = cmp.Or(d.BaseURL, s.baseURL)
+	s.baseURL, s.api, s.research = cmp.Or(d.BaseURL, s.baseURL), d.API, d.research
+	s.noCache = d.PromptCache != nil && !*d.PromptCache
 	if d.BaseURL != "" && i >= 0 && d.BaseURL != list[i].baseURL {
 		s.keyVar = "" // a vendor's key is for the vendor: another server gets one only when the account says so
 	}
@@ -163,10 +166,21 @@ func (a *app) client(d target) (provider.Client, string, error) {
 	}
 	key = strings.TrimSpace(key) // what is sent is what must be kept out of every fact
 	client, err := newServerClient(s, key)
+	if err == nil {
+		err = checkSampling(client, d.Sampling)
+	}
 	if err != nil {
 		return nil, "", usage("%s: %w", d.who, err)
 	}
 	return client, key, nil
+}
+
+// checkSampling refuses settings that the client's vendor does not have.
+func checkSampling(c provider.Client, s provider.Sampling) error {
+	if checker, ok := c.(provider.Checker); ok {
+		return checker.Check(s)
+	}
+	return nil
 }
 
 // builtinScript is an agent of a demo, or the reference agent of a pack of the

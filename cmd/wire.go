@@ -8,9 +8,13 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/provider/anthropic"
+	"github.com/agentclash/agentclash/engine/provider/gemini"
 	"github.com/agentclash/agentclash/engine/provider/openai"
 	"github.com/agentclash/agentclash/engine/provider/scripted"
+	"github.com/agentclash/agentclash/engine/provider/wire"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/docker"
 	"github.com/agentclash/agentclash/sandbox/e2b"
@@ -20,11 +24,14 @@ import (
 // This is the only file where adapters meet: every model client and every
 // sandbox provider of the program is made here.
 
-// server is a provider of models that speaks OpenAI's protocol.
+// server is a provider of models, and how it is to be asked.
 type server struct {
 	provider string
 	baseURL  string
 	keyVar   string // environment variable of its key; "" when it needs none
+	api      string // of OpenAI's protocol: an engine.API, "" for chat
+	research bool   // a response in the background, for responses packs
+	noCache  bool   // of prompts, where they would be cached
 }
 
 // servers are the providers whose address this version knows.
@@ -33,11 +40,24 @@ func servers() []server {
 	for _, e := range openai.Endpoints() {
 		list = append(list, server{provider: e.Provider, baseURL: e.BaseURL, keyVar: e.KeyVar})
 	}
-	return list
+	return append(list,
+		server{provider: provider.Anthropic, baseURL: anthropic.BaseURL, keyVar: anthropic.KeyVar},
+		server{provider: provider.Gemini, baseURL: gemini.BaseURL, keyVar: gemini.KeyVar})
 }
 
 func newServerClient(s server, key string) (provider.Client, error) {
-	return openai.New(openai.Options{Provider: s.provider, BaseURL: s.baseURL, Key: key, Proxy: http.ProxyFromEnvironment})
+	o := wire.Options{Provider: s.provider, BaseURL: s.baseURL, Key: key, Proxy: http.ProxyFromEnvironment}
+	switch {
+	case s.provider == provider.Anthropic:
+		return anthropic.New(anthropic.Options{Options: o, NoPromptCache: s.noCache})
+	case s.provider == provider.Gemini:
+		return gemini.New(o)
+	case s.research:
+		return openai.NewResearch(openai.ResearchOptions{Options: o})
+	case s.api == engine.APIResponses:
+		return openai.NewResponses(o)
+	}
+	return openai.New(openai.Options{Options: o})
 }
 
 func newScriptClient(name string, src []byte) (provider.Client, error) {

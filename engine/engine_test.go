@@ -466,7 +466,7 @@ func TestNewPlanSaysWhatIsWrong(t *testing.T) {
 		{"no repetition", func(r *engine.PlanRequest) { r.Options.Repetitions = 0 }, "repetitions"},
 		{"no concurrency", func(r *engine.PlanRequest) { r.Options.Concurrency = 0 }, "concurrency"},
 		{"bad rate", func(r *engine.PlanRequest) { r.Options.MinPassRate = 2 }, "min-pass-rate"},
-		{"a mode of another version", func(r *engine.PlanRequest) { r.Pack = research }, "version.execution_mode: this version does not run responses packs"},
+		{"no Responses API", func(r *engine.PlanRequest) { r.Pack, r.Deployments[0].Provider = research, "anthropic" }, "need OpenAI's Responses API, which anthropic does not have"},
 		{"cost without a price", func(r *engine.PlanRequest) { r.Pack = priced }, "pricing.models"},
 	} {
 		h := newHarness(parse(t, promptPack), `default: [{text: "3"}]`)

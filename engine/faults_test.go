@@ -15,6 +15,7 @@ import (
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/provider/openai"
 	"github.com/agentclash/agentclash/engine/provider/openai/openaitest"
+	"github.com/agentclash/agentclash/engine/provider/wire"
 	"github.com/agentclash/agentclash/scoring"
 )
 
@@ -130,7 +131,7 @@ func faultyRun(t *testing.T, f *faultyServer, trials int, judged bool) *harness 
 	t.Helper()
 	f.asked, f.faults = map[int]int{}, map[string]int{}
 	url := openaitest.NewFunc(t, f.answer).URL
-	client, err := openai.New(openai.Options{BaseURL: url, Limits: openai.Limits{Idle: 400 * time.Millisecond}})
+	client, err := openai.New(openai.Options{Options: wire.Options{BaseURL: url, Limits: wire.Limits{Idle: 400 * time.Millisecond}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -219,7 +219,7 @@ func (x *identifier) givenParts(src *pack.Pack, c pack.Case) []facet {
 	view := src.AgentView(c)
 	instructions, files := view.Challenge.Instructions, fileDigests(src.WorkspaceFiles(c))
 	view.Challenge.Instructions = ""
-	if src.Mode() == pack.PromptEval {
+	if src.Asks() {
 		view.Challenge, files = pack.ViewChallenge{}, nil
 	}
 	return []facet{

@@ -17,6 +17,7 @@ import (
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/provider/openai"
 	"github.com/agentclash/agentclash/engine/provider/openai/openaitest"
+	"github.com/agentclash/agentclash/engine/provider/wire"
 	"github.com/agentclash/agentclash/scoring"
 )
 
@@ -61,7 +62,7 @@ func judged(t *testing.T, judge, limits string, answer func(openaitest.Request) 
 	src := fmt.Sprintf(judgedPack, limits)
 	src = strings.Replace(src, "    scorecard:", "    "+judge+"\n    scorecard:", 1)
 	h := newHarness(parse(t, src), scripts...)
-	client, err := openai.New(openai.Options{BaseURL: openaitest.NewFunc(t, answer).URL})
+	client, err := openai.New(openai.Options{Options: wire.Options{BaseURL: openaitest.NewFunc(t, answer).URL}})
 	if err != nil {
 		t.Fatal(err)
 	}

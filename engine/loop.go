@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,7 +36,7 @@ func (a *attempt) loop(ctx context.Context) ending {
 		if err != nil {
 			return a.callFailed(ctx, err)
 		}
-		messages = append(messages, provider.Message{Role: provider.Assistant, Content: reply.Text, ToolCalls: reply.ToolCalls})
+		messages = append(messages, provider.Message{Role: provider.Assistant, Content: reply.Text, ToolCalls: reply.ToolCalls, State: reply.State})
 		if len(reply.ToolCalls) == 0 {
 			end, over := a.text(reply, reminded)
 			a.stepEvent(event.StepDone)
@@ -127,13 +128,23 @@ func answerOf(reply provider.Response) ending {
 func (a *attempt) requestOf(messages []provider.Message) provider.Request {
 	d := a.deployment
 	sampling := d.Sampling
-	if sampling.MaxOutputTokens == 0 {
+	if a.mode.surface != "" {
+		sampling.MaxOutputTokens = cmp.Or(sampling.MaxOutputTokens, d.Limits.MaxOutputTokens)
+	} else if sampling.MaxOutputTokens == 0 {
 		sampling.MaxOutputTokens = a.limits.output
 	}
 	return provider.Request{
 		Ref:   provider.Ref{Agent: a.agent.Label, Case: a.trial.CaseKey, Repetition: a.trial.Repetition, Attempt: a.number, Call: a.calls},
 		Model: d.Model, Messages: messages, Tools: a.mode.definitions(), Sampling: sampling,
 	}
+}
+
+// stepTime bounds one try of a call.
+func (a *attempt) stepTime() time.Duration {
+	if a.mode.surface != "" {
+		return 0
+	}
+	return a.limits.step
 }
 
 // ask makes one model call, with retries, and states each try.
@@ -146,7 +157,7 @@ func (a *attempt) ask(ctx context.Context, messages []provider.Message) (provide
 		}
 		stated = true
 	}
-	reply, err := a.run.retry(a.limits.step, a.pace).Do(ctx, a.client, req, provider.Observer{
+	reply, err := a.run.retry(a.stepTime(), a.pace).Do(ctx, a.client, req, provider.Observer{
 		Begin: func(ctx context.Context, t provider.Try, r *provider.Request) (func(provider.Response, *provider.Error), error) {
 			return a.begin(ctx, r, func(usd float64) { req = *r; state(t, usd) })
 		},
@@ -173,7 +184,7 @@ func (a *attempt) ask(ctx context.Context, messages []provider.Message) (provide
 // request states that the model is asked, with what was set aside for it.
 func (a *attempt) request(messages []provider.Message, req provider.Request, t provider.Try, reserved float64) {
 	c := event.Call{
-		ProviderKey: a.deployment.Provider, Model: a.deployment.Model, StepTimeoutMS: a.limits.step.Milliseconds(),
+		ProviderKey: a.deployment.Provider, Model: a.deployment.Model, APISurface: a.mode.surface, StepTimeoutMS: a.stepTime().Milliseconds(),
 		WaitedMS: t.Paced.Milliseconds(),
 	}
 	if a.run.purse != nil {

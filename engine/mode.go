@@ -18,12 +18,18 @@ type mode struct {
 	source string
 	tools  *tool.Set // nil: the agent has none and its text is its answer
 	open   func(*pack.Pack, pack.Case, Deployment) ([]provider.Message, error)
+	// surface is the API that the mode is about, "" for modes that any will do
+	// for. A call of such a mode is the whole trial: no step timeout ends it, and
+	// it is not cut at the output tokens of an ordinary reply.
+	surface string
 }
 
 func newMode(p *pack.Pack, d Deployment, queries *query.Runner) (mode, error) {
 	switch p.Version.ExecutionMode {
 	case pack.PromptEval:
 		return mode{source: event.SourcePromptEval, open: promptMessages}, nil
+	case pack.Responses:
+		return mode{source: event.SourceResponses, open: researchMessages, surface: surfaceResponses}, nil
 	case pack.Native, "":
 		policy, err := tool.ParsePolicy(p.Version.ToolPolicy, p.Tools)
 		if err != nil {

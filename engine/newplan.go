@@ -84,7 +84,7 @@ func NewPlan(req PlanRequest) (*Plan, error) {
 	if err := p.judges(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(p.checkOptions(), p.checkEnds(), p.checkPrices(), p.checkJudges()); err != nil {
+	if err := errors.Join(p.checkSurface(), p.checkOptions(), p.checkEnds(), p.checkPrices(), p.checkJudges()); err != nil {
 		return nil, err
 	}
 	p.schedule(req.NewID)

@@ -96,6 +96,7 @@ type Deployment struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
 	BaseURL  string `json:"base_url,omitempty"`
+	API      string `json:"api,omitempty"` // chat or responses, of OpenAI's protocol; "" is chat
 	// Account says where the key is: env://NAME or workspace-secret://NAME; "" is
 	// the provider's own variable. Stored deployments may name a provider account,
 	// which a run has resolved.
@@ -103,6 +104,7 @@ type Deployment struct {
 	System       string            `json:"system,omitempty"`
 	OutputSchema map[string]any    `json:"output_schema,omitempty"`
 	Sampling     provider.Sampling `json:"sampling,omitzero"`
+	PromptCache  *bool             `json:"prompt_cache,omitempty"` // nil: as the adapter does by default
 	Limits       Limits            `json:"limits,omitzero"`
 	// ContentDigest is the SHA-256, in hex, of a script when the run was planned:
 	// its path says nothing of what is in it.

@@ -93,7 +93,7 @@ func (a *attempt) turn(ctx context.Context) (end ending, over bool) {
 		if err != nil {
 			return judgeable(a.callFailed(ctx, err)), true
 		}
-		said := provider.Message{Role: provider.Assistant, Content: reply.Text}
+		said := provider.Message{Role: provider.Assistant, Content: reply.Text, State: reply.State}
 		if a.mode.tools != nil {
 			said.ToolCalls = reply.ToolCalls
 		}

@@ -59,6 +59,19 @@ func promptMessages(p *pack.Pack, c pack.Case, d Deployment) ([]provider.Message
 	return append(messages, provider.Message{Role: provider.User, Content: c.Render(challenge.Prompt())}), nil
 }
 
+// researchMessages is the one question of a responses trial, after what the
+// deployment and its output schema say.
+func researchMessages(p *pack.Pack, c pack.Case, d Deployment) ([]provider.Message, error) {
+	if len(d.OutputSchema) > 0 {
+		schema, err := indented(d.OutputSchema)
+		if err != nil {
+			return nil, fmt.Errorf("write the output schema of %q: %w", d.Name, err)
+		}
+		d.System = paragraphs(d.System, outputSchema+schema)
+	}
+	return promptMessages(p, c, d)
+}
+
 // paragraphs joins the non-blank texts with a blank line between them.
 func paragraphs(texts ...string) string {
 	var kept []string

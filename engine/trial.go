@@ -236,7 +236,7 @@ func (a *attempt) work(ctx context.Context) ending {
 	a.startedAt = a.log.clock.Now()
 	start := event.TrialStart{
 		DeploymentType: "native", ExecutionTarget: "none", TraceMode: "full",
-		StartedAt: a.startedAt.Format(time.RFC3339Nano), ExecutionMode: a.run.plan.Mode,
+		StartedAt: a.startedAt.Format(time.RFC3339Nano), ExecutionMode: a.run.plan.Mode, APISurface: a.mode.surface,
 	}
 	if a.box != nil {
 		start.ExecutionTarget, start.SandboxID = a.run.plan.Sandbox.Kind, a.box.ID()

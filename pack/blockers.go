@@ -57,7 +57,7 @@ func (b *blockers) add(field, format string, args ...any) {
 }
 
 func (b *blockers) mode() {
-	if mode := b.Mode(); mode == Responses || mode == MultiTurn {
+	if mode := b.Mode(); mode == MultiTurn {
 		b.add("version.execution_mode", "this version does not run %s packs yet", mode)
 	}
 }
@@ -188,7 +188,7 @@ func (b *blockers) roots(field string, value any) {
 
 // prompts sees that every challenge that is asked says something.
 func (b *blockers) prompts() {
-	if b.Mode() != PromptEval {
+	if !b.Asks() {
 		return
 	}
 	said := map[string]bool{}
@@ -199,7 +199,7 @@ func (b *blockers) prompts() {
 				continue
 			}
 			said[c.ChallengeKey] = true
-			b.add(indexed("challenges", i)+".instructions", "are required when execution_mode is %s: they are all that a model is sent", PromptEval)
+			b.add(indexed("challenges", i)+".instructions", "are required when execution_mode is %s: they are all that a model is sent", b.Mode())
 		}
 	}
 }
@@ -207,7 +207,7 @@ func (b *blockers) prompts() {
 // workspaceFiles sees that what a case puts into the workspace has a path and a
 // content, and that no path would have to be a file and a directory at once.
 func (b *blockers) workspaceFiles() {
-	if b.Mode() == PromptEval {
+	if b.Asks() {
 		return // nothing is staged
 	}
 	for i, set := range b.InputSets {

@@ -129,7 +129,7 @@ func (b *blockers) room() {
 	if l.MemoryBytes > 0 && space == 0 {
 		space = workspaceOf(l.MemoryBytes)
 	}
-	if b.Mode() == PromptEval || space == 0 && l.FileBytes == 0 {
+	if b.Asks() || space == 0 && l.FileBytes == 0 {
 		return
 	}
 	for i, set := range b.InputSets {

@@ -171,6 +171,11 @@ func (p *Pack) Mode() string {
 	return p.Version.ExecutionMode
 }
 
+// Asks says whether agents are asked one question, and have neither sandbox nor
+// tools of the pack's. What a responses pack says of a sandbox changes nothing
+// that anybody could see: no model reaches it, and nothing is read back from it.
+func (p *Pack) Asks() bool { return p.Mode() == PromptEval || p.Mode() == Responses }
+
 // Prompt is what the challenge asks: definition.instructions when that is text,
 // else instructions. Placeholders are not filled.
 func (c Challenge) Prompt() string {

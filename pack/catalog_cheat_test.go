@@ -61,7 +61,7 @@ func TestCatalogCheatsPassNothing(t *testing.T) {
 // answer is a script that gives a text in every way there is: as the reply, in
 // every file that is captured, and as what is submitted.
 func (m mark) answer(text string) []scriptReply {
-	if m.p.Mode() == pack.PromptEval {
+	if m.p.Asks() {
 		return []scriptReply{{Text: text}}
 	}
 	var calls []scriptCall
@@ -86,7 +86,7 @@ func (m mark) answers(texts ...string) [][]scriptReply {
 
 // told is all that the agent is shown: its prompt or its view, and its files.
 func (m mark) told() string {
-	if m.p.Mode() == pack.PromptEval {
+	if m.p.Asks() {
 		challenge, _ := m.p.Challenge(m.c.ChallengeKey)
 		return m.c.Render(challenge.Prompt())
 	}
@@ -105,7 +105,7 @@ func (m mark) told() string {
 }
 
 func saysNothing(m mark) [][]scriptReply {
-	if m.p.Mode() == pack.PromptEval {
+	if m.p.Asks() {
 		return m.answers("", "\n", "done")
 	}
 	submit := scriptCall{"submit", map[string]any{"answer": "done"}}

@@ -30,6 +30,13 @@ func checkGuards(c *checker) {
 	if (mode == PromptEval || mode == Responses) && len(c.Tools) > 0 {
 		c.fail("tools", "must be empty when execution_mode is %s", mode)
 	}
+	if c.Asks() && len(c.Version.EvaluationSpec.PostExecutionChecks) > 0 {
+		c.warn("version.evaluation_spec.post_execution_checks",
+			"captures nothing: %s packs have no sandbox", mode)
+	}
+	if mode == Responses && c.Version.Sandbox != nil {
+		c.warn("version.sandbox", "changes nothing: no agent of a %s pack reaches a sandbox, so none is opened", mode)
+	}
 	if mode != PromptEval {
 		return
 	}
@@ -38,10 +45,6 @@ func checkGuards(c *checker) {
 	}
 	if len(c.Version.ToolPolicy) > 0 {
 		c.fail("version.tool_policy", "must be empty when execution_mode is %s", mode)
-	}
-	if len(c.Version.EvaluationSpec.PostExecutionChecks) > 0 {
-		c.warn("version.evaluation_spec.post_execution_checks",
-			"captures nothing: %s packs have no sandbox", mode)
 	}
 }
 

@@ -24,13 +24,13 @@ func checkSpec(c *checker) {
 		}
 		c.rep.check(Problem{Field: field, Message: p.Message, Warning: p.Warning})
 	}
-	if c.Mode() != PromptEval {
+	if !c.Asks() {
 		return
 	}
 	for i, v := range c.Version.EvaluationSpec.Validators {
 		if strings.HasPrefix(strings.TrimSpace(v.Target), "file:") {
 			c.warn(indexed(specField+".validators", i)+".target",
-				"can never be read: %s packs have no sandbox to capture a file from", PromptEval)
+				"can never be read: %s packs have no sandbox to capture a file from", c.Mode())
 		}
 	}
 }
@@ -113,7 +113,7 @@ func (c *checker) eachCase(f func(field string, kase Case)) {
 
 // checkPrompts warns of placeholders that would reach the model as they are.
 func checkPrompts(c *checker) {
-	if c.Version.ExecutionMode != PromptEval {
+	if !c.Asks() {
 		return
 	}
 	names := map[int][]string{}
@@ -149,7 +149,7 @@ func (c *checker) promptNames(field, prompt string) []string {
 
 // checkHiddenFiles warns when one staged file hides another.
 func checkHiddenFiles(c *checker) {
-	if c.Mode() == PromptEval {
+	if c.Asks() {
 		return // nothing is staged
 	}
 	c.eachCase(func(field string, kase Case) {

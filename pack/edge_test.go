@@ -117,7 +117,7 @@ func TestEdges(t *testing.T) {
 		{"mode in capitals", "mode: native", "mode: NATIVE", []string{"version.execution_mode: did you mean \"native\"?"}},
 		{"mode with spaces", "mode: native", "mode: \"  native \"", nil},
 		{"mode empty", "mode: native", "mode: \"\"", nil},
-		{"mode of another version", "mode: native", "mode: responses", []string{"~version.execution_mode: does not run responses packs yet"}},
+		{"responses without instructions", "mode: native", "mode: responses", []string{"~challenges[0].instructions: required"}},
 		{"prompt_eval without instructions", "mode: native", "mode: prompt_eval", []string{"~challenges[0].instructions: required"}},
 		{"family in capitals", "family: tests", "family: SECURITY", []string{"security: is required when pack.family is security"}},
 		{"security null", "pack:\n", "security:\npack:\n", nil},

@@ -99,8 +99,8 @@ func (b *blockers) security() {
 	}
 	for i, s := range b.Security.PlantedSecrets {
 		field := indexed("security.planted_secrets", i)
-		if b.Mode() == PromptEval {
-			b.add(field+".location", "%s has neither sandbox nor tools: there is nowhere to plant a secret", PromptEval)
+		if b.Asks() {
+			b.add(field+".location", "%s has neither sandbox nor tools: there is nowhere to plant a secret", b.Mode())
 			continue
 		}
 		switch s.Location {
@@ -154,7 +154,7 @@ func (b *blockers) pattern(field, text string) {
 
 // overwritten are planted files that another one would take the place of.
 func (b *blockers) overwritten() {
-	if b.Mode() == PromptEval {
+	if b.Asks() {
 		return
 	}
 	for i, set := range b.InputSets {

@@ -133,7 +133,7 @@ func (s *stage) act(replies []scriptReply) (ev scoring.Evidence, code string) {
 	for _, r := range replies {
 		in, out = in+r.Usage["input_tokens"], out+r.Usage["output_tokens"]
 		ev.EndedAt = ev.EndedAt.Add(time.Duration(r.DelayMS) * time.Millisecond)
-		if s.p.Mode() == pack.PromptEval {
+		if s.p.Asks() {
 			ev.FinalOutput, ev.Completed = new(r.Text), new(true)
 			break
 		}

@@ -7,23 +7,38 @@ import (
 
 // Deployment is a named runnable target as `deployment list` prints it.
 type Deployment struct {
-	ID        string    `json:"deployment_id"`
-	Name      string    `json:"name"`
-	Provider  string    `json:"provider"`
-	Model     string    `json:"model"`
-	BaseURL   string    `json:"base_url"`
-	Account   string    `json:"account"` // where the key is found, never the key
-	CreatedAt time.Time `json:"created_at"`
+	ID       string `json:"deployment_id"`
+	Name     string `json:"name"`
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	BaseURL  string `json:"base_url"`
+	API      string `json:"api,omitempty"`
+	Account  string `json:"account"` // where the key is found, never the key
+	// PromptCache is whether the vendor is asked to cache prompts; nil: as it is by default.
+	PromptCache *bool     `json:"prompt_cache,omitempty"`
+	CreatedAt   time.Time `json:"created_at"`
 }
 
 // DeploymentList writes one row a deployment.
 func DeploymentList(w io.Writer, page Page[Deployment], o Options) error {
 	t := Table{Columns: []Column{
-		whole("ID"), left("NAME"), left("MODEL"), left("BASE URL"), left("ACCOUNT"), whole("CREATED"),
+		whole("ID"), left("NAME"), left("MODEL"), left("BASE URL"), left("API"), left("CACHE"), left("ACCOUNT"), whole("CREATED"),
 	}}
 	for _, d := range page.Items {
-		t.Add(Text(o.ID(d.ID)), Text(d.Name), Text(d.Provider+"/"+d.Model), Text(d.BaseURL), Text(d.Account),
+		t.Add(Text(o.ID(d.ID)), Text(d.Name), Text(d.Provider+"/"+d.Model), Text(d.BaseURL), Text(d.API), Text(onOff(d.PromptCache)), Text(d.Account),
 			Text(o.Time(d.CreatedAt)))
 	}
 	return t.Write(w, o)
+}
+
+// onOff is a switch in words, "" when nobody has set it.
+func onOff(set *bool) string {
+	switch {
+	case set == nil:
+		return ""
+	case *set:
+		return "on"
+	default:
+		return "off"
+	}
 }

@@ -107,6 +107,9 @@ func MayCost(e *provider.Error) bool {
 	if e.FromRecording || e.Unsent || errors.As(e, &op) && op.Op == "dial" {
 		return false
 	}
+	if e.Final {
+		return true
+	}
 	switch e.Status {
 	case 0, http.StatusOK, http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
 		return true

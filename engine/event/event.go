@@ -92,6 +92,7 @@ const (
 const (
 	SourceNative     = "native_engine"
 	SourcePromptEval = "prompt_eval_engine"
+	SourceResponses  = "responses_engine"
 	SourceGrader     = "grader_verification"
 	SourceScoring    = "worker_scoring"
 	SourceRun        = "run"

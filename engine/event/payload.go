@@ -93,6 +93,7 @@ type TrialStart struct {
 	TraceMode       string `json:"trace_mode"`
 	StartedAt       string `json:"started_at"`
 	ExecutionMode   string `json:"execution_mode"`
+	APISurface      string `json:"api_surface,omitempty"` // responses: the API whose ways the mode is about
 	SandboxID       string `json:"sandbox_id,omitempty"`
 }
 
@@ -106,6 +107,7 @@ type Step struct {
 type Call struct {
 	ProviderKey         string             `json:"provider_key"`
 	Model               string             `json:"model"`
+	APISurface          string             `json:"api_surface,omitempty"` // as in TrialStart
 	StepTimeoutMS       int64              `json:"step_timeout_ms,omitempty"`
 	MessageCount        int                `json:"message_count"`
 	ToolDefinitionCount int                `json:"tool_definition_count"`

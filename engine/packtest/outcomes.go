@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/scoring"
 )
 
@@ -14,7 +13,7 @@ func (s *subject) outcomes(r *Report, trials []trial) {
 	var invalid []trial
 	tried := false
 	for _, t := range trials {
-		if s.pack.Mode() == pack.PromptEval && t.result.Code == scoring.CodeInfraError {
+		if s.pack.Asks() && t.result.Code == scoring.CodeInfraError {
 			t.result.Code = scoring.CodePackError // a capture, where there is nothing to capture
 		}
 		r.Trials = append(r.Trials, Trial{

@@ -80,7 +80,7 @@ func (p place) is(text string) bool {
 
 // shown lists what an agent on a case is shown.
 func (s *subject) shown(c *testCase) []place {
-	if s.pack.Mode() == pack.PromptEval {
+	if s.pack.Asks() {
 		challenge, _ := s.pack.Challenge(c.ChallengeKey)
 		return []place{{where: "the prompt", text: []byte(c.Render(challenge.Prompt()))}}
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/engine/tool"
-	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/scoring"
 )
 
@@ -216,7 +215,7 @@ func (s *subject) axesOf(d scoring.Dimension) []int {
 	if i := slices.IndexFunc(s.spec.Metrics, func(m scoring.Metric) bool { return m.Key == d.Metric }); source == scoring.SourceMetric && i >= 0 {
 		source = s.spec.Metrics[i].Collector
 	}
-	tools := s.pack.Mode() != pack.PromptEval
+	tools := !s.pack.Asks()
 	switch source {
 	case scoring.SourceLatency, "run_total_latency_ms":
 		return []int{latency}

@@ -40,6 +40,9 @@ func Classify(f Failure) *Error {
 	e := &Error{Provider: f.Provider, Code: codeOf(status, body), Status: f.Status, Message: f.message(body)}
 	if e.Retryable() {
 		e.RetryAfter = RetryAfter(f.Header, f.Now)
+		if wait, err := time.ParseDuration(body.retryDelay); err == nil && e.RetryAfter == 0 {
+			e.RetryAfter = min(max(wait, 0), maxRetryAfter)
+		}
 	}
 	return e
 }
@@ -84,6 +87,8 @@ const statusOverloaded = 529
 // codeOfRequest tells apart what a refused request was refused for.
 func codeOfRequest(body errorBody) Code {
 	switch {
+	case body.badKey():
+		return Auth
 	case body.filtered():
 		return ContentFilter
 	case body.tooLong():
@@ -117,7 +122,8 @@ func codeOfBody(body errorBody) Code {
 		words []string
 	}{
 		{Auth, []string{"quota", "auth", "permission", "api_key", "billing"}},
-		{RateLimit, []string{"rate_limit", "too_many", "resource_exhausted"}},
+		{RateLimit, []string{"rate_limit", "too_many", "resource_exhausted", "overloaded"}},
+		{UnknownModel, []string{"not_found"}},
 		{Timeout, []string{"timeout", "deadline"}},
 		{InvalidRequest, []string{"invalid", "bad_request"}},
 	} {

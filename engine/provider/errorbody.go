@@ -15,6 +15,9 @@ type errorBody struct {
 	code    string
 	// shaped: an error document of an API, and not just some JSON or text.
 	shaped bool
+	// reason and retryDelay are what Google says in the details.
+	reason     string
+	retryDelay string
 }
 
 // errorFields are the fields of an error, whether they stand in an "error"
@@ -31,20 +34,17 @@ type errorFields struct {
 	Metadata struct {
 		Raw json.RawMessage `json:"raw"` // what the server behind OpenRouter said
 	} `json:"metadata"`
+	Details []struct {
+		Reason     json.RawMessage `json:"reason"`
+		RetryDelay json.RawMessage `json:"retryDelay"`
+	} `json:"details"`
 }
 
 // parseErrorBody reads {"error":{…}}, {"error":"…"}, {"object":"error",…}, the
 // same in an array of one, and {"detail":…} or {"message":…}. Anything else is
 // the zero errorBody.
 func parseErrorBody(data []byte) errorBody {
-	data = bytes.TrimSpace(data)
-	if len(data) > 0 && data[0] == '[' {
-		var list []json.RawMessage
-		if json.Unmarshal(data, &list) != nil || len(list) == 0 {
-			return errorBody{}
-		}
-		data = list[0]
-	}
+	data = first(data)
 	var doc struct {
 		Error  json.RawMessage `json:"error"`
 		Detail json.RawMessage `json:"detail"`
@@ -71,10 +71,24 @@ func parseErrorBody(data []byte) errorBody {
 	if body.message == "" {
 		body.message = scalar(doc.Detail)
 	}
+	for _, d := range f.Details {
+		body.reason = cmp.Or(body.reason, scalar(d.Reason))
+		body.retryDelay = cmp.Or(body.retryDelay, scalar(d.RetryDelay))
+	}
 	if raw := scalar(f.Metadata.Raw); raw != "" {
 		body.message = strings.TrimPrefix(body.message+": "+raw, ": ")
 	}
 	return body
+}
+
+// first is a document without the array of one that Google may put it in.
+func first(document []byte) []byte {
+	document = bytes.TrimSpace(document)
+	var list []json.RawMessage
+	if len(document) == 0 || document[0] != '[' || json.Unmarshal(document, &list) != nil || len(list) == 0 {
+		return document
+	}
+	return list[0]
 }
 
 // scalar is the text of a JSON string or number, or "".
@@ -118,7 +132,7 @@ func (b errorBody) names(words ...string) bool {
 func (b errorBody) tooLong() bool {
 	return b.names("context_length_exceeded", "exceed_context_size_error", "string_above_max_length", "request_too_large") ||
 		containsAny(b.lower(), "maximum context length", "context length", "context size", "context window",
-			"context limit", "maximum prompt length", "prompt is too long")
+			"context limit", "maximum prompt length", "prompt is too long", "exceeds the maximum number of tokens")
 }
 
 func (b errorBody) filtered() bool {
@@ -133,7 +147,14 @@ func (b errorBody) unknownModel() bool {
 }
 
 func (b errorBody) quotaSpent() bool {
-	return b.names("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
+	return b.names("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error")
+}
+
+// badKey says that a request was refused for its key although the status does
+// not say so: Google answers 400, and Anthropic does when there is no money.
+func (b errorBody) badKey() bool {
+	return b.reason == "API_KEY_INVALID" || b.quotaSpent() ||
+		containsAny(b.lower(), "api key not valid", "credit balance is too low")
 }
 
 // ErrorIn says whether a JSON document tells of an error: one with an "error"
@@ -143,6 +164,7 @@ func ErrorIn(document []byte) bool {
 	if !bytes.Contains(document, []byte(`"error"`)) {
 		return false // nearly every piece of every stream
 	}
+	document = first(document)
 	var doc struct {
 		Error json.RawMessage `json:"error"`
 	}

@@ -42,6 +42,9 @@ type Error struct {
 	// is the whole wait before the next try.
 	FromRecording bool
 	Recorded      time.Duration
+	// Final says that the call was begun and paid for, and failed after that:
+	// it is not made again, whatever its code.
+	Final bool
 	// Unsent says that the call was not made at all, so that it cost nothing.
 	Unsent bool
 	Err    error
@@ -62,7 +65,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Retryable says whether the same call may succeed later.
 func (e *Error) Retryable() bool {
-	return e.Code == RateLimit || e.Code == Timeout || e.Code == Unavailable
+	return !e.Final && (e.Code == RateLimit || e.Code == Timeout || e.Code == Unavailable)
 }
 
 // CodeOf returns the code of the *Error in err's chain, or "".

@@ -63,6 +63,9 @@ type Message struct {
 	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`
 	ToolCallID string     `json:"tool_call_id,omitempty"`
 	IsError    bool       `json:"is_error,omitempty"`
+	// State is the Response.State of the reply that an Assistant message was.
+	// Messages are written down without it.
+	State json.RawMessage `json:"-"`
 }
 
 // Forgetter is a Client that keeps something for each trial. Whoever runs
@@ -114,6 +117,10 @@ type Response struct {
 	ToolCalls []ToolCall
 	Finish    FinishReason
 	Usage     *Usage // nil: the provider reported none
+	// State is what the provider must be shown again when the conversation goes
+	// on, such as signed reasoning: opaque, of the adapter's own making, and
+	// shown to nobody. Nil when there is none.
+	State json.RawMessage
 	// TTFT is the time from the request to the first piece of text or tool
 	// call; Elapsed to the end. Scripted and recorded replies carry recorded
 	// durations here, and Recorded is set.

@@ -8,6 +8,7 @@ import (
 	"github.com/agentclash/agentclash/engine/provider/openai"
 	"github.com/agentclash/agentclash/engine/provider/openai/openaitest"
 	"github.com/agentclash/agentclash/engine/provider/providertest"
+	"github.com/agentclash/agentclash/engine/provider/wire"
 )
 
 func TestContract(t *testing.T) {
@@ -15,20 +16,20 @@ func TestContract(t *testing.T) {
 		Provider: "loopback",
 		New: func(t *testing.T, replies ...providertest.Reply) provider.Client {
 			t.Helper()
-			wire := make([]openaitest.Reply, len(replies))
+			onWire := make([]openaitest.Reply, len(replies))
 			for i, r := range replies {
-				wire[i] = wireReply(t, r)
+				onWire[i] = wireReply(t, r)
 			}
-			return client(t, openaitest.New(t, wire...), openai.Options{Provider: "loopback"})
+			return client(t, openaitest.New(t, onWire...), wire.Options{Provider: "loopback"})
 		},
 	})
 }
 
 // client makes a client of the server and closes it with the test.
-func client(t *testing.T, s *openaitest.Server, o openai.Options) *openai.Client {
+func client(t *testing.T, s *openaitest.Server, o wire.Options) *openai.Client {
 	t.Helper()
 	o.BaseURL = s.URL
-	c, err := openai.New(o)
+	c, err := openai.New(openai.Options{Options: o})
 	if err != nil {
 		t.Fatal(err)
 	}

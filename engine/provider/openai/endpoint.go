@@ -1,8 +1,6 @@
 package openai
 
 import (
-	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 
@@ -57,26 +55,4 @@ func dialectOf(u *url.URL) dialect {
 		d.noStreamUsage, d.seed = true, "random_seed"
 	}
 	return d
-}
-
-// parseBaseURL accepts what a person may configure: http or https, any host,
-// localhost included. What could carry a secret into an error is refused.
-func parseBaseURL(text string) (*url.URL, error) {
-	u, err := url.Parse(strings.TrimSpace(text))
-	if err != nil {
-		return nil, errors.New("base URL: not a URL")
-	}
-	switch {
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("base URL: scheme %q is neither http nor https", u.Scheme)
-	case u.User != nil:
-		return nil, errors.New("base URL: user information does not belong there; give the key on its own")
-	case u.Hostname() == "":
-		return nil, errors.New("base URL: no host")
-	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return nil, errors.New("base URL: a query or fragment does not belong there")
-	}
-	u.Path = strings.TrimRight(u.Path, "/") + "/"
-	u.RawPath = ""
-	return u, nil
 }

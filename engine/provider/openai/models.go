@@ -3,30 +3,20 @@ package openai
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"math"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/provider/wire"
 )
-
-// maxListBytes bounds a server's list of models.
-const maxListBytes = 16 << 20
-
-var _ provider.Lister = (*Client)(nil)
 
 // Models lists what the server has at /models. Prices are what OpenRouter says,
 // which counts them per token.
-func (c *Client) Models(ctx context.Context) ([]provider.ModelInfo, error) {
-	ctx, idle := provider.StartIdle(ctx, c.limits.Idle)
-	defer idle.Stop()
-	data, err := c.list(ctx, idle)
-	if err != nil {
-		return nil, c.failed(ctx, err)
+func (s server) Models(ctx context.Context) ([]provider.ModelInfo, error) {
+	header := http.Header{}
+	if s.Key != "" {
+		header.Set("Authorization", "Bearer "+s.Key)
 	}
 	var page struct {
 		Data []struct {
@@ -38,47 +28,22 @@ func (c *Client) Models(ctx context.Context) ([]provider.ModelInfo, error) {
 			} `json:"pricing"`
 		} `json:"data"`
 	}
-	if err := json.Unmarshal(data, &page); err != nil || page.Data == nil {
-		return nil, c.failed(ctx, malformed("the server's list of models cannot be read"))
+	var document json.RawMessage
+	if err := s.Get(ctx, "models", nil, header, &document); err != nil {
+		return nil, err
+	}
+	if provider.ErrorIn(document) {
+		return nil, s.Failed(ctx, provider.Classify(provider.Failure{Body: []byte(s.Hide(string(document)))}))
+	}
+	if json.Unmarshal(document, &page) != nil || page.Data == nil {
+		return nil, s.Failed(ctx, wire.Malformed("the server's list of models cannot be read"))
 	}
 	var list []provider.ModelInfo
-	for _, m := range page.Data[:min(len(page.Data), provider.MaxModels)] {
+	for _, m := range page.Data {
 		list = append(list, provider.ModelInfo{ID: m.ID, DisplayName: m.Name,
 			InputUSD: perMillion(m.Pricing.Prompt), OutputUSD: perMillion(m.Pricing.Completion)})
 	}
-	slices.SortFunc(list, func(a, b provider.ModelInfo) int { return strings.Compare(a.ID, b.ID) })
-	return list, nil
-}
-
-func (c *Client) list(ctx context.Context, idle *provider.Idle) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"models", nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("User-Agent", userAgent)
-	if c.key != "" {
-		req.Header.Set("Authorization", "Bearer "+c.key)
-	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer res.Body.Close()
-	body := idle.Reader(res.Body)
-	if res.StatusCode != http.StatusOK {
-		g := guard{client: c, idle: idle}
-		return nil, g.refusal(res, body)
-	}
-	data, err := io.ReadAll(io.LimitReader(body, maxListBytes+1))
-	switch {
-	case err != nil:
-		return nil, errors.Join(errors.New("the reply broke off"), err)
-	case len(data) > maxListBytes:
-		return nil, malformed("the list of models passes %d bytes", maxListBytes)
-	case provider.ErrorIn(data):
-		return nil, provider.Classify(provider.Failure{Provider: c.name, Body: []byte(c.hide(string(data))), Now: c.now()})
-	}
-	return data, nil
+	return wire.Models(list), nil
 }
 
 // perMillion is the price of a million tokens; nil when none is said, or one

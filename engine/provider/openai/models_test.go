@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/provider/openai"
+	"github.com/agentclash/agentclash/engine/provider/wire"
 )
 
 const listKey = "sk-list-0123456789"
@@ -20,7 +21,7 @@ func listing(t *testing.T, answer http.HandlerFunc) *openai.Client {
 	t.Helper()
 	s := httptest.NewServer(answer)
 	t.Cleanup(s.Close)
-	c, err := openai.New(openai.Options{BaseURL: s.URL + "/v1", Key: listKey, Limits: openai.Limits{Idle: 200 * time.Millisecond}})
+	c, err := openai.New(openai.Options{Options: wire.Options{BaseURL: s.URL + "/v1", Key: listKey, Limits: wire.Limits{Idle: 200 * time.Millisecond}}})
 	if err != nil {
 		t.Fatal(err)
 	}

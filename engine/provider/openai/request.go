@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -10,27 +9,24 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/provider/wire"
 )
 
 // params puts a request into the wire's shape.
 func (c *Client) params(req provider.Request) (sdk.ChatCompletionNewParams, error) {
 	p := sdk.ChatCompletionNewParams{Model: req.Model}
-	if req.Model == "" {
-		return p, fmt.Errorf("request: no model")
+	if err := wire.Check(req); err != nil {
+		return p, err
 	}
-	for i, m := range req.Messages {
-		wire, err := message(m)
-		if err != nil {
-			return p, fmt.Errorf("message %d: %w", i+1, err)
-		}
-		p.Messages = append(p.Messages, wire)
+	for _, m := range req.Messages {
+		p.Messages = append(p.Messages, message(m))
 	}
 	for _, t := range req.Tools {
-		wire, err := toolDefinition(t)
+		definition, err := toolDefinition(t)
 		if err != nil {
 			return p, err
 		}
-		p.Tools = append(p.Tools, wire)
+		p.Tools = append(p.Tools, definition)
 	}
 	if !c.dialect.noStreamUsage {
 		p.StreamOptions.IncludeUsage = param.NewOpt(true)
@@ -66,18 +62,16 @@ func (c *Client) sampling(p *sdk.ChatCompletionNewParams, s provider.Sampling) {
 	}
 }
 
-func message(m provider.Message) (sdk.ChatCompletionMessageParamUnion, error) {
+func message(m provider.Message) sdk.ChatCompletionMessageParamUnion {
 	switch m.Role {
 	case provider.System:
-		return sdk.SystemMessage(m.Content), nil
-	case provider.User:
-		return sdk.UserMessage(m.Content), nil
+		return sdk.SystemMessage(m.Content)
 	case provider.ToolRole:
-		return sdk.ToolMessage(m.Content, m.ToolCallID), nil
+		return sdk.ToolMessage(m.Content, m.ToolCallID)
 	case provider.Assistant:
-		return assistantMessage(m), nil
+		return assistantMessage(m)
 	default:
-		return sdk.ChatCompletionMessageParamUnion{}, fmt.Errorf("unknown role %q", m.Role)
+		return sdk.UserMessage(m.Content)
 	}
 }
 
@@ -94,7 +88,7 @@ func assistantMessage(m provider.Message) sdk.ChatCompletionMessageParamUnion {
 				ID: call.ID,
 				Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{
 					Name:      call.Name,
-					Arguments: sentArguments(call.Arguments),
+					Arguments: string(wire.SentArguments(call.Arguments)),
 				},
 			},
 		})
@@ -102,30 +96,12 @@ func assistantMessage(m provider.Message) sdk.ChatCompletionMessageParamUnion {
 	return sdk.ChatCompletionMessageParamUnion{OfAssistant: &a}
 }
 
-// sentArguments is what the server is told a model's arguments were. Several
-// servers parse them and refuse the whole conversation when they are broken, so
-// broken text travels inside an object.
-func sentArguments(arguments json.RawMessage) string {
-	text, broken := provider.ArgumentText(arguments)
-	if !broken {
-		return text
-	}
-	wrapped, err := json.Marshal(map[string]string{"invalid_arguments": text})
-	if err != nil { // a map of strings always encodes
-		return "{}"
-	}
-	return string(wrapped)
-}
-
 // toolDefinition hands the schema on as it is written, with its own order and
 // numbers.
 func toolDefinition(t provider.Tool) (sdk.ChatCompletionToolUnionParam, error) {
-	schema := bytes.TrimSpace(t.Parameters)
-	if len(schema) == 0 {
-		schema = []byte(`{"type":"object","properties":{},"additionalProperties":false}`)
-	}
-	if schema[0] != '{' || !json.Valid(schema) {
-		return sdk.ChatCompletionToolUnionParam{}, fmt.Errorf("tool %q: parameters are not a JSON object", t.Name)
+	schema, err := wire.Parameters(t)
+	if err != nil {
+		return sdk.ChatCompletionToolUnionParam{}, err
 	}
 	definition, err := json.Marshal(struct {
 		Name        string          `json:"name"`

@@ -16,6 +16,7 @@ import (
 	"github.com/agentclash/agentclash/engine/provider/openai"
 	"github.com/agentclash/agentclash/engine/provider/openai/openaitest"
 	"github.com/agentclash/agentclash/engine/provider/providertest"
+	"github.com/agentclash/agentclash/engine/provider/wire"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -51,7 +52,7 @@ func fullRequest() provider.Request {
 func TestRequestOnTheWire(t *testing.T) {
 	t.Parallel()
 	s := openaitest.New(t, openaitest.Text("4"))
-	if _, err := client(t, s, openai.Options{Key: "sk-test-123456"}).Complete(t.Context(), fullRequest(), nil); err != nil {
+	if _, err := client(t, s, wire.Options{Key: "sk-test-123456"}).Complete(t.Context(), fullRequest(), nil); err != nil {
 		t.Fatal(err)
 	}
 	req := s.Requests()[0]
@@ -94,7 +95,7 @@ func TestNoKeyNoAuthorization(t *testing.T) {
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
 	t.Setenv("OPENAI_ORG_ID", "org")
 	s := openaitest.New(t, openaitest.Text("4"))
-	if _, err := client(t, s, openai.Options{}).Complete(t.Context(), providertest.Ask(t), nil); err != nil {
+	if _, err := client(t, s, wire.Options{}).Complete(t.Context(), providertest.Ask(t), nil); err != nil {
 		t.Fatal(err)
 	}
 	h := s.Requests()[0].Header
@@ -142,12 +143,12 @@ func TestMistral(t *testing.T) {
 func sentTo(t *testing.T, base string, field openai.OutputField) map[string]any {
 	t.Helper()
 	var body map[string]any
-	c, err := openai.New(openai.Options{BaseURL: base, OutputField: field, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	c, err := openai.New(openai.Options{OutputField: field, Options: wire.Options{BaseURL: base, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			t.Error(err)
 		}
 		return nil, errUnplugged
-	})})
+	})}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +161,7 @@ func sentTo(t *testing.T, base string, field openai.OutputField) map[string]any 
 func TestRequestsThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	s := openaitest.New(t, openaitest.Text("4"))
-	c := client(t, s, openai.Options{})
+	c := client(t, s, wire.Options{})
 	for name, test := range map[string]struct {
 		req  provider.Request
 		want string
@@ -187,13 +188,13 @@ func TestNewRefuses(t *testing.T) {
 		want string
 	}{
 		"no URL":    {openai.Options{}, `base URL: scheme "" is neither http nor https`},
-		"scheme":    {openai.Options{BaseURL: "ftp://x/v1"}, `base URL: scheme "ftp" is neither http nor https`},
-		"host":      {openai.Options{BaseURL: "http:///v1"}, "base URL: no host"},
-		"user":      {openai.Options{BaseURL: "https://me:hunter22@x/v1"}, "base URL: user information does not belong there; give the key on its own"},
-		"query":     {openai.Options{BaseURL: "https://x/v1?api-key=hunter22"}, "base URL: a query or fragment does not belong there"},
-		"not a URL": {openai.Options{BaseURL: "https://x:hunter22:1/"}, "base URL: not a URL"},
-		"key":       {openai.Options{BaseURL: "https://x/v1", Key: "sk-a\nb"}, "key: it contains control characters"},
-		"field":     {openai.Options{BaseURL: "https://x/v1", OutputField: "tokens"}, `output field: "tokens" is neither "max_completion_tokens" nor "max_tokens"`},
+		"scheme":    {openai.Options{Options: wire.Options{BaseURL: "ftp://x/v1"}}, `base URL: scheme "ftp" is neither http nor https`},
+		"host":      {openai.Options{Options: wire.Options{BaseURL: "http:///v1"}}, "base URL: no host"},
+		"user":      {openai.Options{Options: wire.Options{BaseURL: "https://me:hunter22@x/v1"}}, "base URL: user information does not belong there; give the key on its own"},
+		"query":     {openai.Options{Options: wire.Options{BaseURL: "https://x/v1?api-key=hunter22"}}, "base URL: a query or fragment does not belong there"},
+		"not a URL": {openai.Options{Options: wire.Options{BaseURL: "https://x:hunter22:1/"}}, "base URL: not a URL"},
+		"key":       {openai.Options{Options: wire.Options{BaseURL: "https://x/v1", Key: "sk-a\nb"}}, "key: it contains control characters"},
+		"field":     {openai.Options{Options: wire.Options{BaseURL: "https://x/v1"}, OutputField: "tokens"}, `output field: "tokens" is neither "max_completion_tokens" nor "max_tokens"`},
 	} {
 		_, err := openai.New(test.o)
 		if err == nil || err.Error() != test.want {
@@ -205,7 +206,7 @@ func TestNewRefuses(t *testing.T) {
 func TestKnownEndpoints(t *testing.T) {
 	t.Parallel()
 	for _, e := range openai.Endpoints() {
-		if _, err := openai.New(openai.Options{Provider: e.Provider, BaseURL: e.BaseURL}); err != nil {
+		if _, err := openai.New(openai.Options{Options: wire.Options{Provider: e.Provider, BaseURL: e.BaseURL}}); err != nil {
 			t.Errorf("%s: %v", e.Provider, err)
 		}
 		if got, ok := openai.Known(e.Provider); !ok || got != e {

@@ -11,13 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentclash/agentclash/engine/provider"
-	"github.com/agentclash/agentclash/engine/provider/openai"
 	"github.com/agentclash/agentclash/engine/provider/openai/openaitest"
 	"github.com/agentclash/agentclash/engine/provider/providertest"
+	"github.com/agentclash/agentclash/engine/provider/wire"
 )
 
 // call makes one call to a server that sends the reply.
-func call(t *testing.T, r openaitest.Reply, o openai.Options) (provider.Response, error) {
+func call(t *testing.T, r openaitest.Reply, o wire.Options) (provider.Response, error) {
 	t.Helper()
 	return client(t, openaitest.New(t, r), o).Complete(t.Context(), providertest.Ask(t), nil)
 }
@@ -48,7 +48,7 @@ func fragment(index int, id, name, arguments string) string {
 func TestWholeReply(t *testing.T) {
 	t.Parallel()
 	res, err := call(t, openaitest.Reply{Model: "gpt-test-2026", Pieces: []string{"a", "b"},
-		Usage: &openaitest.Usage{Prompt: 100, Completion: 50, Cached: 80, Reasoning: 30}}, openai.Options{})
+		Usage: &openaitest.Usage{Prompt: 100, Completion: 50, Cached: 80, Reasoning: 30}}, wire.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestToleratedStreams(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			res, err := call(t, r, openai.Options{})
+			res, err := call(t, r, wire.Options{})
 			if err != nil || res.Text != "ok" || res.Finish != provider.FinishStop {
 				t.Errorf("got %q, %q, %v; want ok, stop", res.Text, res.Finish, err)
 			}
@@ -95,7 +95,7 @@ func TestToleratedStreams(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	limits := openai.Limits{StreamBytes: 20_000, ReplyBytes: 3_000, ArgumentBytes: 1_000}
+	limits := wire.Limits{StreamBytes: 20_000, ReplyBytes: 3_000, ArgumentBytes: 1_000}
 	many := make([]string, 129)
 	for i := range many {
 		many[i] = fragment(0, fmt.Sprint("id", i), "x", "{}")
@@ -140,7 +140,7 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := call(t, test.reply, openai.Options{Limits: limits})
+			_, err := call(t, test.reply, wire.Options{Limits: limits})
 			if err == nil || err.Error() != "openai: "+test.want {
 				t.Errorf("got  %v\nwant openai: %s", err, test.want)
 			}
@@ -158,7 +158,7 @@ func TestSilence(t *testing.T) {
 		"before the headers": {Pieces: []string{"a"}, Delay: time.Minute},
 		"in the stream":      {Pieces: []string{"a", "b"}, StallAfter: 2},
 	} {
-		_, err := call(t, r, openai.Options{Limits: openai.Limits{Idle: 30 * time.Millisecond}})
+		_, err := call(t, r, wire.Options{Limits: wire.Limits{Idle: 30 * time.Millisecond}})
 		if want := "openai: timeout: the provider fell silent for 30ms"; err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", name, err, want)
 		}
@@ -170,7 +170,7 @@ func TestSilence(t *testing.T) {
 func TestSlowIsNotSilent(t *testing.T) {
 	t.Parallel()
 	r := openaitest.Reply{Pieces: []string{"o", "k"}, Pace: 250 * time.Millisecond}
-	res, err := call(t, r, openai.Options{Limits: openai.Limits{Idle: time.Second}})
+	res, err := call(t, r, wire.Options{Limits: wire.Limits{Idle: time.Second}})
 	if err != nil || res.Text != "ok" {
 		t.Fatalf("got %q, %v", res.Text, err)
 	}
@@ -181,7 +181,7 @@ func TestSlowIsNotSilent(t *testing.T) {
 
 func TestRetryAfterIsRead(t *testing.T) {
 	t.Parallel()
-	_, err := call(t, openaitest.RateLimited("1.5"), openai.Options{})
+	_, err := call(t, openaitest.RateLimited("1.5"), wire.Options{})
 	var e *provider.Error
 	if !errors.As(err, &e) || e.RetryAfter != 1500*time.Millisecond || e.Status != 429 || e.FromRecording {
 		t.Errorf("got %+v", e)
@@ -224,7 +224,7 @@ func TestParallelToolCalls(t *testing.T) {
 			t.Parallel()
 			req := providertest.Ask(t)
 			req.Ref.Call = 7
-			res, err := client(t, openaitest.New(t, test.reply), openai.Options{}).Complete(t.Context(), req, nil)
+			res, err := client(t, openaitest.New(t, test.reply), wire.Options{}).Complete(t.Context(), req, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -241,7 +241,7 @@ func TestParallelToolCalls(t *testing.T) {
 // A reply cut by its token limit is the agent's own doing, with what came.
 func TestCutByMaxTokens(t *testing.T) {
 	t.Parallel()
-	res, err := call(t, openaitest.Reply{Finish: "length", ToolCalls: []openaitest.ToolCall{{ID: "1", Name: "write_file", Arguments: `{"path":"a","content":"half of i`}}}, openai.Options{})
+	res, err := call(t, openaitest.Reply{Finish: "length", ToolCalls: []openaitest.ToolCall{{ID: "1", Name: "write_file", Arguments: `{"path":"a","content":"half of i`}}}, wire.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,13 +255,13 @@ func TestCutByMaxTokens(t *testing.T) {
 
 func TestFinishReasons(t *testing.T) {
 	t.Parallel()
-	for wire, want := range map[string]provider.FinishReason{
+	for reason, want := range map[string]provider.FinishReason{
 		"stop": provider.FinishStop, "length": provider.FinishMaxTokens, "model_length": provider.FinishMaxTokens,
 		"content_filter": provider.FinishContentFilter, "function_call": provider.FinishToolCalls, "novel": provider.FinishOther,
 	} {
-		res, err := call(t, openaitest.Reply{Pieces: []string{"x"}, Finish: wire}, openai.Options{})
+		res, err := call(t, openaitest.Reply{Pieces: []string{"x"}, Finish: reason}, wire.Options{})
 		if err != nil || res.Finish != want {
-			t.Errorf("%s: got %q, %v; want %q", wire, res.Finish, err, want)
+			t.Errorf("%s: got %q, %v; want %q", reason, res.Finish, err, want)
 		}
 	}
 }
@@ -284,7 +284,7 @@ func TestUsageShapes(t *testing.T) {
 		"negative":                {`{"prompt_tokens":-1,"completion_tokens":5}`, nil},
 		"absurd":                  {`{"prompt_tokens":9000000000000000000,"completion_tokens":5}`, nil},
 	} {
-		res, err := call(t, stream(text("x"), stop, `{"choices":[],"usage":`+test.usage+`}`, done), openai.Options{})
+		res, err := call(t, stream(text("x"), stop, `{"choices":[],"usage":`+test.usage+`}`, done), wire.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if diff := cmp.Diff(test.want, res.Usage); diff != "" {
@@ -298,7 +298,7 @@ func TestInvalidUTF8(t *testing.T) {
 	t.Parallel()
 	var heard string
 	s := openaitest.New(t, stream("{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\xff\"}}]}", stop, done))
-	res, err := client(t, s, openai.Options{}).Complete(t.Context(), providertest.Ask(t), func(d provider.Delta) { heard += d.Text })
+	res, err := client(t, s, wire.Options{}).Complete(t.Context(), providertest.Ask(t), func(d provider.Delta) { heard += d.Text })
 	if err != nil || res.Text != "a\uFFFD" || heard != res.Text {
 		t.Errorf("got %q, heard %q, %v", res.Text, heard, err)
 	}
@@ -308,7 +308,7 @@ func TestInvalidUTF8(t *testing.T) {
 func TestDeltasAreNotHeldBack(t *testing.T) {
 	t.Parallel()
 	s := openaitest.New(t, openaitest.Reply{Pieces: []string{"first", "second"}, StallAfter: 2})
-	c := client(t, s, openai.Options{Limits: openai.Limits{Idle: 500 * time.Millisecond}})
+	c := client(t, s, wire.Options{Limits: wire.Limits{Idle: 500 * time.Millisecond}})
 	var heard []provider.Delta
 	_, err := c.Complete(t.Context(), providertest.Ask(t), func(d provider.Delta) { heard = append(heard, d) })
 	if provider.CodeOf(err) != provider.Timeout {

@@ -18,6 +18,7 @@ import (
 	"github.com/agentclash/agentclash/engine/provider/openai"
 	"github.com/agentclash/agentclash/engine/provider/openai/openaitest"
 	"github.com/agentclash/agentclash/engine/provider/providertest"
+	"github.com/agentclash/agentclash/engine/provider/wire"
 )
 
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -27,7 +28,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 var errUnplugged = errors.New("the cable is unplugged")
 
 // at makes a client of a base URL that is no openaitest server.
-func at(t *testing.T, base string, o openai.Options) *openai.Client {
+func at(t *testing.T, base string, o wire.Options) *openai.Client {
 	t.Helper()
 	return client(t, &openaitest.Server{URL: base}, o)
 }
@@ -42,7 +43,7 @@ func TestNobodyListens(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = at(t, base, openai.Options{}).Complete(t.Context(), providertest.Ask(t), nil)
+	_, err = at(t, base, wire.Options{}).Complete(t.Context(), providertest.Ask(t), nil)
 	if provider.CodeOf(err) != provider.Unavailable || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("got %v, want unavailable and the reason", err)
 	}
@@ -57,7 +58,7 @@ func TestUntrustedCertificate(t *testing.T) {
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	_, err := at(t, s.URL+"/v1", openai.Options{}).Complete(t.Context(), providertest.Ask(t), nil)
+	_, err := at(t, s.URL+"/v1", wire.Options{}).Complete(t.Context(), providertest.Ask(t), nil)
 	if provider.CodeOf(err) != provider.Unavailable || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("got %v, want unavailable because of the certificate", err)
 	}
@@ -65,7 +66,7 @@ func TestUntrustedCertificate(t *testing.T) {
 
 func TestNetworkTimeout(t *testing.T) {
 	t.Parallel()
-	c := at(t, "http://example.invalid/v1", openai.Options{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+	c := at(t, "http://example.invalid/v1", wire.Options{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 		return nil, &net.OpError{Op: "dial", Err: timeoutError{}}
 	})})
 	if _, err := c.Complete(t.Context(), providertest.Ask(t), nil); provider.CodeOf(err) != provider.Timeout {
@@ -118,7 +119,7 @@ func TestRedirects(t *testing.T) {
 			}))
 			t.Cleanup(s.Close)
 			self = s.URL
-			res, err := at(t, s.URL+"/v1", openai.Options{Key: key}).Complete(t.Context(), providertest.Ask(t), nil)
+			res, err := at(t, s.URL+"/v1", wire.Options{Key: key}).Complete(t.Context(), providertest.Ask(t), nil)
 			if provider.CodeOf(err) != test.want {
 				t.Errorf("got %v, want code %q", err, test.want)
 			}
@@ -150,7 +151,7 @@ func TestKeyIsInNoError(t *testing.T) {
 		"where text is cut": {Status: 500, Body: strings.Repeat("x", 485) + key + strings.Repeat("x", 200)},
 		"a content type":    {Status: 200, Header: map[string]string{"Content-Type": "text/html; x=" + key}, Body: "<p>"},
 	} {
-		_, err := call(t, r, openai.Options{Key: key})
+		_, err := call(t, r, wire.Options{Key: key})
 		if err == nil {
 			t.Errorf("%s: no error", name)
 			continue
@@ -170,10 +171,10 @@ func TestWrongKey(t *testing.T) {
 	t.Parallel()
 	s := openaitest.New(t, openaitest.Text("4"))
 	s.Key = "sk-right"
-	if _, err := client(t, s, openai.Options{Key: "sk-wrong"}).Complete(t.Context(), providertest.Ask(t), nil); provider.CodeOf(err) != provider.Auth {
+	if _, err := client(t, s, wire.Options{Key: "sk-wrong"}).Complete(t.Context(), providertest.Ask(t), nil); provider.CodeOf(err) != provider.Auth {
 		t.Errorf("got %v, want auth", err)
 	}
-	if _, err := client(t, s, openai.Options{Key: " sk-right\n"}).Complete(t.Context(), providertest.Ask(t), nil); err != nil {
+	if _, err := client(t, s, wire.Options{Key: " sk-right\n"}).Complete(t.Context(), providertest.Ask(t), nil); err != nil {
 		t.Errorf("a key with space around it: %v", err)
 	}
 }
@@ -181,7 +182,7 @@ func TestWrongKey(t *testing.T) {
 func TestWrongPath(t *testing.T) {
 	t.Parallel()
 	s := openaitest.New(t, openaitest.Text("4"))
-	_, err := at(t, strings.TrimSuffix(s.URL, "/v1")+"/v2", openai.Options{}).Complete(t.Context(), providertest.Ask(t), nil)
+	_, err := at(t, strings.TrimSuffix(s.URL, "/v1")+"/v2", wire.Options{}).Complete(t.Context(), providertest.Ask(t), nil)
 	if provider.CodeOf(err) != provider.InvalidRequest || !strings.Contains(err.Error(), "Invalid URL") {
 		t.Errorf("got %v, want the address to be blamed, not the model", err)
 	}
@@ -191,7 +192,7 @@ func TestWrongPath(t *testing.T) {
 func TestRetriesAreNotTheSDKs(t *testing.T) {
 	t.Parallel()
 	s := openaitest.New(t, openaitest.Error(500, "server_error", "", "oops"), openaitest.RateLimited("1"), openaitest.Text("fine"))
-	c := client(t, s, openai.Options{})
+	c := client(t, s, wire.Options{})
 	if _, err := c.Complete(t.Context(), providertest.Ask(t), nil); provider.CodeOf(err) != provider.Unavailable {
 		t.Fatalf("got %v", err)
 	}
@@ -219,7 +220,7 @@ func TestProxyIsUsedWhenGiven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := at(t, "http://model.invalid/v1", openai.Options{Proxy: http.ProxyURL(address)})
+	c := at(t, "http://model.invalid/v1", wire.Options{Proxy: http.ProxyURL(address)})
 	if _, err := c.Complete(t.Context(), providertest.Ask(t), nil); provider.CodeOf(err) != provider.Unavailable {
 		t.Errorf("got %v", err)
 	}
