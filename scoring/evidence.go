@@ -28,6 +28,9 @@ type Evidence struct {
 	RaceContextTokens int64
 	// Models holds usage by provider and model, sorted by both.
 	Models []ModelUsage
+	// Simulators is what models used that played the user, likewise sorted. It is no
+	// part of the agent's.
+	Simulators []ModelUsage
 
 	// ToolCalls is the trace, by sequence and by nothing else.
 	ToolCalls     []ToolCall
@@ -174,6 +177,7 @@ type ModelUsage struct {
 	OutputTokens    int64
 	TotalTokens     int64
 	Known           bool // false: the provider reported no usage
+	Calls           int  // of a simulator
 }
 
 // ToolCall is one executed or refused tool call, in order.

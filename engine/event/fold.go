@@ -19,6 +19,7 @@ type Fold struct {
 	last int64 // sequence
 
 	usage        map[model]*scoring.ModelUsage
+	users        map[model]*scoring.ModelUsage // what simulated users used
 	usageUnknown bool                // some completed call reported none
 	splitUnknown bool                // some completed call did not say what was input and what output
 	asked        []Event             // calls that were begun, until one is answered
@@ -91,10 +92,11 @@ var folders = map[Type]func(*Fold, Event) error{
 	CommandFail:   (*Fold).failure,
 	Standings:     (*Fold).standings,
 	TurnUser:      (*Fold).turn,
-	TurnSimulated: (*Fold).turn,
+	TurnSimulated: (*Fold).simulated,
 	TurnAssistant: (*Fold).turn,
 	TurnAwaiting:  (*Fold).turn,
 	TurnDone:      (*Fold).turn,
+	TurnExpired:   (*Fold).expired,
 	FileCaptured:  (*Fold).file,
 	DirListed:     (*Fold).directory,
 	CodeExecuted:  (*Fold).code,
@@ -120,6 +122,12 @@ func (f *Fold) Evidence() scoring.Evidence {
 		ev.Models = f.askedModels()
 	}
 	slices.SortFunc(ev.Models, func(a, b scoring.ModelUsage) int {
+		return model{a.ProviderKey, a.ProviderModelID}.compare(model{b.ProviderKey, b.ProviderModelID})
+	})
+	for _, u := range f.users {
+		ev.Simulators = append(ev.Simulators, *u)
+	}
+	slices.SortFunc(ev.Simulators, func(a, b scoring.ModelUsage) int {
 		return model{a.ProviderKey, a.ProviderModelID}.compare(model{b.ProviderKey, b.ProviderModelID})
 	})
 	for _, t := range f.turns {
