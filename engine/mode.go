@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -17,6 +18,7 @@ import (
 type mode struct {
 	source string
 	tools  *tool.Set // nil: the agent has none and its text is its answer
+	turns  bool      // users and the agent take turns
 	open   func(*pack.Pack, pack.Case, Deployment) ([]provider.Message, error)
 }
 
@@ -25,22 +27,38 @@ func newMode(p *pack.Pack, d Deployment, queries *query.Runner) (mode, error) {
 	case pack.PromptEval:
 		return mode{source: event.SourcePromptEval, open: promptMessages}, nil
 	case pack.Native, "":
-		policy, err := tool.ParsePolicy(p.Version.ToolPolicy, p.Tools)
-		if err != nil {
-			return mode{}, err
+		set, err := toolsOf(p, d, queries)
+		return mode{source: event.SourceNative, open: nativeMessages, tools: set}, err
+	case pack.MultiTurn:
+		set, err := toolsOf(p, d, queries)
+		m := mode{source: event.SourceMultiTurn, open: talkMessages, tools: set, turns: true}
+		if err == nil && len(set.Definitions()) == 1 && !boxGraded(p) { // submit alone
+			m.tools, m.open = nil, textMessages
 		}
-		policy.Hidden = d.Tools.Denied
-		if d.Sandbox.AllowShell != nil {
-			policy.AllowShell = *d.Sandbox.AllowShell
-		}
-		set, err := tool.NewSet(policy, queries)
-		if err != nil {
-			return mode{}, err
-		}
-		return mode{source: event.SourceNative, open: nativeMessages, tools: set}, nil
+		return m, err
 	default:
 		return mode{}, fmt.Errorf("execution mode %q does not run in this version", p.Version.ExecutionMode)
 	}
+}
+
+// toolsOf are the tools that a pack gives an agent of a deployment.
+func toolsOf(p *pack.Pack, d Deployment, queries *query.Runner) (*tool.Set, error) {
+	policy, err := tool.ParsePolicy(p.Version.ToolPolicy, p.Tools)
+	if err != nil {
+		return nil, err
+	}
+	policy.Hidden = d.Tools.Denied
+	if d.Sandbox.AllowShell != nil {
+		policy.AllowShell = *d.Sandbox.AllowShell
+	}
+	return tool.NewSet(policy, queries)
+}
+
+// boxGraded says that what a trial came to is looked for in a box.
+func boxGraded(p *pack.Pack) bool {
+	spec := p.Version.EvaluationSpec
+	return len(spec.PostExecutionChecks) > 0 ||
+		slices.ContainsFunc(spec.Validators, func(v scoring.Validator) bool { return v.Type == scoring.CodeExecution })
 }
 
 func (m mode) definitions() []provider.Tool {

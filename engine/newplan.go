@@ -80,6 +80,9 @@ func NewPlan(req PlanRequest) (*Plan, error) {
 	if err := p.bind(req.Pack); err != nil {
 		return nil, err
 	}
+	if p.Simulators, err = simulators(cases, p.Agents); err != nil {
+		return nil, err
+	}
 	if err := p.judges(); err != nil {
 		return nil, err
 	}
@@ -159,6 +162,9 @@ func (p *Plan) listPrices() scoring.ListPrices {
 		elsewhere[a.Deployment.Provider] = elsewhere[a.Deployment.Provider] || a.Deployment.BaseURL != ""
 	}
 	for _, m := range p.Judges {
+		elsewhere[m.Provider] = elsewhere[m.Provider] || m.BaseURL != ""
+	}
+	for _, m := range p.Simulators {
 		elsewhere[m.Provider] = elsewhere[m.Provider] || m.BaseURL != ""
 	}
 	var providers []string

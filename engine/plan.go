@@ -27,6 +27,8 @@ type Plan struct {
 	Options    Options             `json:"options"`
 	// Judges are the models that the spec's judges ask.
 	Judges []JudgeModel `json:"judges,omitempty"`
+	// Simulators are the models that play the users of conversations.
+	Simulators []SimulatorModel `json:"simulators,omitempty"`
 	// Prices are the list prices of the day the run was planned, for models
 	// that the pack does not price; costs are worked out again by these.
 	Prices scoring.ListPrices `json:"prices,omitzero"`

@@ -27,6 +27,10 @@ type Deps struct {
 	Clients []provider.Client
 	// Judges holds one client for each judge's model, by JudgeModel.Name.
 	Judges map[string]provider.Client
+	// Simulators holds one client for each of Plan.Simulators.
+	Simulators []provider.Client
+	// Users are people who take part in conversations; nil: there is nobody.
+	Users Users
 	// Recall reads the stored events of an attempt, in their sequence, so that
 	// what only lacks its judges need not be run again. Nil: all is run again.
 	Recall func(ctx context.Context, trialID string, attempt int, yield func(event.Event) error) error
@@ -231,7 +235,7 @@ func (r *run) attempt(ctx context.Context, t Trial, number int) (*attempt, error
 	}
 	if len(r.plan.Judges) > 0 {
 		ref := provider.Ref{Agent: agent.Label, Case: t.CaseKey, Repetition: t.Repetition, Attempt: number}
-		a.panel = r.panel(ref, func(typ event.Type, payload any) { a.log.emitAs(event.SourceScoring, typ, payload) })
+		a.panel = r.panel(ref, func(typ event.Type, payload any) { a.log.emitAs(a.asking, typ, payload) })
 	}
 	return a, nil
 }
@@ -250,6 +254,11 @@ func (r *run) forget(t Trial) {
 	}
 	for _, judge := range r.deps.Judges {
 		if f, ok := judge.(provider.Forgetter); ok {
+			f.Forget(ref)
+		}
+	}
+	for _, user := range r.deps.Simulators {
+		if f, ok := user.(provider.Forgetter); ok {
 			f.Forget(ref)
 		}
 	}

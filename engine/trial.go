@@ -43,7 +43,9 @@ type attempt struct {
 	carried    bool            // the agent's part is an earlier attempt's, which has ended
 	ranked     event.JudgeUse  // what earlier attempts used of their group's limits
 
-	messages []provider.Message // of the agent's work, when it has ended
+	messages []provider.Message // that were said so far
+	asking   string             // the source of what judges are asked now
+	users    users              // of a conversation
 	told     bool               // secrets that come with a tool's result have come
 
 	startedAt  time.Time // of the agent's part; staging is not counted
@@ -216,6 +218,7 @@ func (a *attempt) spec() sandbox.Spec {
 	if block := a.run.plan.pack.Security; !block.Empty() && len(block.AdversarialPrompts) > 0 {
 		s.Lifetime += a.limits.trial // and the prompts after these
 	}
+	s.Lifetime += a.usersTime()
 	a.gateway(&s)
 	return s
 }
@@ -232,7 +235,7 @@ func (a *attempt) work(ctx context.Context) ending {
 	}
 	a.log.emit(event.Started, start)
 	a.planted()
-	agentCtx, stop := context.WithTimeoutCause(ctx, a.limits.trial, errTrialTimeout)
+	agentCtx, stop := context.WithTimeoutCause(ctx, a.limits.trial+a.usersTime(), errTrialTimeout)
 	end := a.loop(agentCtx)
 	stop()
 	if end.fault == faultHalt {
@@ -263,7 +266,7 @@ func (a *attempt) ended(end ending) {
 	a.stateEgress()
 	if end.answer != nil {
 		source := "model"
-		if a.mode.tools != nil {
+		if a.mode.tools != nil && !a.mode.turns {
 			source = "submit"
 		}
 		a.log.emit(event.OutputFinal, event.Output{FinalOutput: *end.answer, Source: source})
@@ -272,7 +275,7 @@ func (a *attempt) ended(end ending) {
 		ev := a.log.fold.Evidence()
 		a.log.emit(event.Completed, event.End{
 			FinalOutput: *end.answer, StopReason: end.stop, StepCount: a.steps, ToolCallCount: a.toolCalls,
-			InputTokens: ev.InputTokens, OutputTokens: ev.OutputTokens, TotalTokens: ev.TotalTokens,
+			InputTokens: ev.InputTokens, OutputTokens: ev.OutputTokens, TotalTokens: ev.TotalTokens, LatencyMS: a.ownTime(),
 		})
 		return
 	}
@@ -309,7 +312,7 @@ func (a *attempt) closeBox(ctx context.Context) {
 func (a *attempt) result(end ending) scoring.Trial {
 	t := scoring.Trial{
 		TrialID: a.trial.ID, CaseKey: a.trial.CaseKey, Repetition: a.trial.Repetition, Attempt: a.number,
-		StopReason: end.stop,
+		StopReason: end.stop, Calibration: a.sampled(),
 	}
 	if end.err != nil {
 		t.Reason = clipText(a.run.redact.Text(end.err.Error()), maxReason)

@@ -1,5 +1,7 @@
 package scoring
 
+import "fmt"
+
 // What the evidence says while a trial still goes on: for conversations whose
 // course depends on it.
 
@@ -41,13 +43,13 @@ func (s *Scorer) BelowNow(ev Evidence) (below bool, key, reason, unreached strin
 		}
 		o := t.opinion(s, j)
 		switch {
-		case o.unreached:
-			return false, j.Key, o.Reason, o.code
+		case o.unreached && key == "":
+			key, reason, unreached = j.Key, o.Reason, o.code
 		case o.State == Available && *o.NormalizedScore < j.mark:
-			return true, j.Key, o.Reason, ""
+			return true, j.Key, fmt.Sprintf("%.2f, under %.2f", *o.NormalizedScore, j.mark), ""
 		}
 	}
-	return false, "", "", ""
+	return false, key, reason, unreached
 }
 
 // WithOutput is the evidence of a trial that goes on as if what the agent said

@@ -38,6 +38,9 @@ func describe(e event.Event) (string, error) {
 		return describeCapture(e)
 	case event.SecretPlanted, event.PromptPut, event.VaultAsked:
 		return describeSecurity(e)
+	case event.PhaseDecided, event.TurnUser, event.TurnSimulated, event.TurnAssistant, event.TurnDone, event.TurnAwaiting, event.TurnExpired,
+		event.ConversationDone:
+		return describeTurn(e)
 	case event.Started, event.Completed, event.Failed, event.OutputFinal, event.StepStarted, event.StepDone:
 		return describeLoop(e)
 	}
@@ -154,6 +157,9 @@ func callError(v event.CallError) string {
 	s := v.Code
 	if v.JudgeKey != "" {
 		s = "judge " + v.JudgeKey + ", " + s
+	}
+	if v.PhaseID != "" {
+		s = "user of phase " + v.PhaseID + ", " + s
 	}
 	if v.Status != 0 {
 		s += " (HTTP " + strconv.Itoa(v.Status) + ")"

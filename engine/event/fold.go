@@ -20,10 +20,10 @@ type Fold struct {
 
 	usage        map[model]*scoring.ModelUsage
 	users        map[model]*scoring.ModelUsage // what simulated users used
-	usageUnknown bool                // some completed call reported none
-	splitUnknown bool                // some completed call did not say what was input and what output
-	asked        []Event             // calls that were begun, until one is answered
-	steps        map[int64]time.Time // begun and not ended
+	usageUnknown bool                          // some completed call reported none
+	splitUnknown bool                          // some completed call did not say what was input and what output
+	asked        []Event                       // calls that were begun, until one is answered
+	steps        map[int64]time.Time           // begun and not ended
 	turns        map[int64]*scoring.Turn
 	messages     int   // of the agent and its users, where the case is watched
 	said         int   // bytes of what they and the tools said
