@@ -37,7 +37,10 @@ type startOptions struct {
 	dryRun      bool
 	exitCode    bool
 	gate        bool
+	humanWait   bool
 }
+
+const humanWaitUsage = "wait for people to take their turns in conversations, by run turn submit"
 
 func newEvalStart(a *app) *cobra.Command {
 	var o startOptions
@@ -75,6 +78,7 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan and its price ceiling, and run nothing")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit 1 when an agent did not pass, 3 when too many trials were invalid")
 	f.BoolVar(&o.gate, "gate", false, "compare with the baseline and exit with the verdict")
+	f.BoolVar(&o.humanWait, "human-wait", false, humanWaitUsage)
 	f.StringVar(&o.sandbox, "sandbox", "", sandboxUsage)
 	f.StringVar(&o.image, "image", "", `sandbox image or template, or "builtin" (default: the pack's sandbox_template_id, else python:3.12-slim or E2B_TEMPLATE_ID)`)
 	f.IntVar(&o.plan.Repetitions, "repetitions", 1, "how often each agent runs each case")
@@ -171,7 +175,7 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 		return err
 	}
 	plan.Sandbox = described
-	e := execution{plan: plan, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow}
+	e := execution{plan: plan, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow, humanWait: o.humanWait}
 	result, err := a.execute(ctx, e)
 	if err != nil {
 		return err

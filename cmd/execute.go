@@ -32,6 +32,8 @@ type execution struct {
 	boxes   sandbox.Provider  // nil when the mode needs none
 	follow  bool
 	resumed bool
+	// humanWait says that people may answer though there is no live screen.
+	humanWait bool
 }
 
 // execute runs a plan and stores everything. The sandboxes are gone when it
@@ -134,10 +136,12 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) })
+	people := a.people(db, e)
+	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) }, people)
 	stop := a.beat(ctx, db, e.plan.RunID, cancel)
 	deps := engine.Deps{
-		Sink: event.Tee(recorder, screen...), Clients: e.clients.agents, Judges: e.clients.judges, Boxes: e.boxes, Queries: queries(),
+		Sink: event.Tee(recorder, screen...), Clients: e.clients.agents, Judges: e.clients.judges,
+		Simulators: e.clients.simulators, Users: people, Boxes: e.boxes, Queries: queries(),
 		Secrets: e.clients.secrets, ToolSecrets: e.secrets, Now: a.p.Now,
 		Recall: func(ctx context.Context, trialID string, attempt int, yield func(event.Event) error) error {
 			return db.Events(ctx, store.EventFilter{TrialID: trialID, Attempt: attempt}, func(_ int64, e event.Event) error { return yield(e) })
@@ -153,7 +157,7 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 
 // screen is what --follow shows: the live screen on a terminal, NDJSON or plain
 // lines elsewhere. wait returns when the screen has been taken down.
-func (a *app) screen(ctx context.Context, e execution, interrupt func()) (views []event.Sink, wait func() error) {
+func (a *app) screen(ctx context.Context, e execution, interrupt func(), people *people) (views []event.Sink, wait func() error) {
 	none := func() error { return nil }
 	switch {
 	case !e.follow:
@@ -161,11 +165,11 @@ func (a *app) screen(ctx context.Context, e execution, interrupt func()) (views 
 	case a.output == "json":
 		out, err := a.stream()
 		return []event.Sink{view.FollowJSON(out)}, func() error { return err }
-	case !a.interactive():
+	case !a.onScreen(e):
 		return []event.Sink{view.Follow(a.p.Out, a.viewOptions())}, none
 	}
 	width, height, _ := a.p.Terminal()
-	s := tui.New(tui.Options{Color: a.color(), Width: width, Height: height, Now: a.p.Now, Interrupt: interrupt})
+	s := tui.New(tui.Options{Color: a.color(), Width: width, Height: height, Now: a.p.Now, Interrupt: interrupt, People: people.answers(ctx)})
 	a.live.Store(s)
 	shown := make(chan error, 1)
 	go func() {

@@ -19,7 +19,7 @@ import (
 
 func newRun(a *app) *cobra.Command {
 	return group("run", "Look at runs, resume and cancel them",
-		newRunCreate(a), newRunList(a), newRunGet(a), newRunAgents(a), newRunRanking(a), newRunEvents(a), newRunCancel(a), newRunResume(a))
+		newRunCreate(a), newRunList(a), newRunGet(a), newRunAgents(a), newRunRanking(a), newRunEvents(a), newRunCancel(a), newRunResume(a), newRunTurn(a))
 }
 
 func newRunCreate(a *app) *cobra.Command {
@@ -324,7 +324,7 @@ process is dead is marked interrupted instead; it can be resumed.`,
 }
 
 type resumeOptions struct {
-	follow, exitCode, retryInvalid bool
+	follow, exitCode, retryInvalid, humanWait bool
 }
 
 func newRunResume(a *app) *cobra.Command {
@@ -340,6 +340,7 @@ are kept; what had begun starts again as a new attempt.`,
 	c.Flags().BoolVar(&o.follow, "follow", false, "show what happens while it happens")
 	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit 1 when an agent did not pass, 3 when too many trials were invalid")
 	c.Flags().BoolVar(&o.retryInvalid, "retry-invalid", false, "run invalid trials again as well")
+	c.Flags().BoolVar(&o.humanWait, "human-wait", false, humanWaitUsage)
 	return c
 }
 
@@ -376,7 +377,7 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	if e.secrets, err = a.toolSecrets(e.pack); err != nil {
 		return err
 	}
-	e.clients, e.follow, e.resumed = clients, o.follow, true
+	e.clients, e.follow, e.humanWait, e.resumed = clients, o.follow, o.humanWait, true
 	kind := e.plan.Sandbox.Kind
 	if err := db.TakeOver(ctx, r.ID, self(), alive); err != nil {
 		return err

@@ -32,7 +32,7 @@ func newMode(p *pack.Pack, d Deployment, queries *query.Runner) (mode, error) {
 	case pack.MultiTurn:
 		set, err := toolsOf(p, d, queries)
 		m := mode{source: event.SourceMultiTurn, open: talkMessages, tools: set, turns: true}
-		if err == nil && len(set.Definitions()) == 1 && !boxGraded(p) { // submit alone
+		if err == nil && textAlone(p) {
 			m.tools, m.open = nil, textMessages
 		}
 		return m, err
@@ -54,11 +54,16 @@ func toolsOf(p *pack.Pack, d Deployment, queries *query.Runner) (*tool.Set, erro
 	return tool.NewSet(policy, queries)
 }
 
-// boxGraded says that what a trial came to is looked for in a box.
-func boxGraded(p *pack.Pack) bool {
-	spec := p.Version.EvaluationSpec
-	return len(spec.PostExecutionChecks) > 0 ||
-		slices.ContainsFunc(spec.Validators, func(v scoring.Validator) bool { return v.Type == scoring.CodeExecution })
+// textAlone says that a conversation is one of words: the pack speaks neither of
+// tools nor of anything that would be in a sandbox.
+func textAlone(p *pack.Pack) bool {
+	v := p.Version
+	graded := len(v.EvaluationSpec.PostExecutionChecks) > 0 ||
+		slices.ContainsFunc(v.EvaluationSpec.Validators, func(v scoring.Validator) bool { return v.Type == scoring.CodeExecution })
+	staged := slices.ContainsFunc(p.InputSets, func(set pack.InputSet) bool {
+		return slices.ContainsFunc(set.Cases, func(c pack.Case) bool { return len(p.WorkspaceFiles(c)) > 0 })
+	})
+	return len(v.ToolPolicy) == 0 && len(p.Tools) == 0 && v.Sandbox == nil && len(v.Filesystem) == 0 && !graded && !staged
 }
 
 func (m mode) definitions() []provider.Tool {
