@@ -49,8 +49,9 @@ var layers = map[string][]string{
 	"engine/tool":                       {"sandbox", "sandbox/egress", "engine/provider", "engine/redact", "engine/tool/query", "pack/template"},
 	"engine/tool/query":                 {},
 	"engine/redact":                     {"scoring/encodings"},
+	"engine/turn":                       {"pack", "scoring"},
 	"engine/packtest":                   {"engine", "engine/event", "engine/provider", "engine/tool", "engine/tool/query", "pack", "sandbox", "scoring"},
-	"engine":                            {"pack", "scoring", "sandbox", "sandbox/egress", "engine/event", "engine/provider", "engine/redact", "engine/tool", "engine/tool/query"},
+	"engine":                            {"pack", "scoring", "sandbox", "sandbox/egress", "engine/event", "engine/provider", "engine/redact", "engine/tool", "engine/tool/query", "engine/turn"},
 	"store":                             {"engine", "engine/event", "scoring"},
 	"cmd/view":                          {"engine/event", "scoring", "scoring/compare"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet"},
@@ -81,6 +82,7 @@ var pure = map[string][]string{
 	"scoring/similarity": machine,
 	"scoring/textnorm":   machine,
 	"engine/event":       machine,
+	"engine/turn":        machine,
 	"cmd/view":           machine,
 }
 

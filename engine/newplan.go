@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/turn"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/scoring"
@@ -295,7 +296,7 @@ func (p *Plan) JudgeCeiling() (calls int, usd float64, why string) {
 	each, ranked := p.scorer.JudgeCalls(len(p.Agents))
 	groups := len(p.Cases) * p.Options.Repetitions
 	attempts := 1 + p.Options.RetryInvalid
-	calls = attempts * groups * (each*len(p.Agents) + ranked)
+	calls = attempts * (groups*(each*len(p.Agents)+ranked) + p.Options.Repetitions*p.judgedPhases()*each*len(p.Agents))
 	most := p.scorer.JudgeLimits().MaxCallsUSD
 	if calls > 0 && most <= 0 {
 		return calls, 0, "the pack sets no judge_limits.max_calls_usd"
@@ -308,6 +309,18 @@ func (p *Plan) JudgeCeiling() (calls int, usd float64, why string) {
 		budgets++
 	}
 	return calls, most * float64(attempts*groups*budgets), ""
+}
+
+// judgedPhases counts the phases of conversations before which judges are asked.
+func (p *Plan) judgedPhases() (n int) {
+	for _, c := range p.Cases {
+		for _, phase := range phasesOf(p.cases[c.Key]) {
+			if phase.Trigger == turn.OnJudgeBelow {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // Caps are the limits of one trial of a run agent, on a case that sets none of

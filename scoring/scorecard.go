@@ -266,9 +266,9 @@ type AgentScorecard struct {
 	Judging       *Judging             `json:"judging,omitempty"`      // of all attempts
 	Simulator     *Simulated           `json:"simulator,omitempty"`    // of all attempts
 	// CalibrationTrials are the trials whose conversations people are to look at.
-	CalibrationTrials int `json:"calibration_trials,omitempty"`
-	LatencyMS     *float64             `json:"latency_ms"`
-	Security      *AgentSecurity       `json:"security,omitempty"`
+	CalibrationTrials int            `json:"calibration_trials,omitempty"`
+	LatencyMS         *float64       `json:"latency_ms"`
+	Security          *AgentSecurity `json:"security,omitempty"`
 }
 
 // AggregateDimension is a dimension's mean over the trials that have it.

@@ -80,6 +80,26 @@ func turnEnd(v event.TurnEnd) string {
 	return because(s+", mismatch", excerpt(strings.Join(missed, "; ")))
 }
 
+// conversation writes what was said, a turn at a time.
+func (p *printer) conversation(steps []event.ReplayStep) {
+	titled := false
+	for _, s := range steps {
+		if s.Type != "turn" {
+			continue
+		}
+		if !titled {
+			p.blank()
+			p.title("Conversation")
+			titled = true
+		}
+		p.line("  " + SanitizeLine(s.Headline) + " (" + SanitizeLine(s.PhaseID) + ")")
+		p.block(4, shownLines, "user: "+s.UserMessage)
+		if s.AssistantMessage != "" {
+			p.block(4, shownLines, "assistant: "+s.AssistantMessage)
+		}
+	}
+}
+
 // HumanTurn is a turn that a person was, or is to be, asked for.
 type HumanTurn struct {
 	RunID         string     `json:"run_id"`
