@@ -76,7 +76,7 @@ func (a *app) people(db *store.DB, e execution) *people {
 	p := &people{db: db, waits: e.humanWait || a.onScreen(e)}
 	p.waiting = func(t engine.HumanTurn) {
 		if !e.follow {
-			a.say("! phase %s of case trial %s waits for a person: agentclash run turn submit %s --message TEXT", t.PhaseID, short(t.TrialID), short(t.TrialID))
+			a.say("! phase %s of trial %s waits for a person: agentclash run turn submit %s --message TEXT", t.PhaseID, short(t.TrialID), short(t.TrialID))
 		}
 	}
 	return p
