@@ -50,8 +50,9 @@ var layers = map[string][]string{
 	"engine/tool/query":                 {},
 	"engine/redact":                     {"scoring/encodings"},
 	"engine/turn":                       {"pack", "scoring"},
+	"engine/peers":                      {},
 	"engine/packtest":                   {"engine", "engine/event", "engine/provider", "engine/tool", "engine/tool/query", "pack", "sandbox", "scoring"},
-	"engine":                            {"pack", "scoring", "sandbox", "sandbox/egress", "engine/event", "engine/provider", "engine/redact", "engine/tool", "engine/tool/query", "engine/turn"},
+	"engine":                            {"pack", "scoring", "sandbox", "sandbox/egress", "engine/event", "engine/provider", "engine/peers", "engine/redact", "engine/tool", "engine/tool/query", "engine/turn"},
 	"store":                             {"engine", "engine/event", "scoring"},
 	"cmd/view":                          {"engine/event", "scoring", "scoring/compare"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet"},
@@ -83,6 +84,7 @@ var pure = map[string][]string{
 	"scoring/textnorm":   machine,
 	"engine/event":       machine,
 	"engine/turn":        machine,
+	"engine/peers":       machine,
 	"cmd/view":           machine,
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/peers"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
@@ -79,6 +80,10 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit 1 when an agent did not pass, 3 when too many trials were invalid")
 	f.BoolVar(&o.gate, "gate", false, "compare with the baseline and exit with the verdict")
 	f.BoolVar(&o.humanWait, "human-wait", false, humanWaitUsage)
+	f.BoolVar(&o.plan.PeerStandings, "peer-standings", false, "tell each agent now and then how the others stand on the same case")
+	f.BoolVar(&o.plan.PeerStandings, "race-context", false, "the older name of --peer-standings")
+	_ = f.MarkHidden("race-context") // it has just been added
+	f.IntVar(&o.plan.PeerGap, "peer-standings-gap", peers.DefaultGap, "steps from one telling to the next when there is no news, 1 to 10")
 	f.StringVar(&o.sandbox, "sandbox", "", sandboxUsage)
 	f.StringVar(&o.image, "image", "", `sandbox image or template, or "builtin" (default: the pack's sandbox_template_id, else python:3.12-slim or E2B_TEMPLATE_ID)`)
 	f.IntVar(&o.plan.Repetitions, "repetitions", 1, "how often each agent runs each case")
@@ -103,6 +108,9 @@ func (o *startOptions) check(a *app) error {
 	}
 	if o.dryRun && (o.follow || o.gate || o.exitCode) {
 		return usage("--dry-run runs nothing: leave out --follow, --gate and --exit-code")
+	}
+	if !o.plan.PeerStandings && o.plan.PeerGap != 0 && o.plan.PeerGap != peers.DefaultGap {
+		return usage("--peer-standings-gap is for --peer-standings")
 	}
 	if a.interactive() {
 		return nil
@@ -152,6 +160,12 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	}
 	if req.Options.Concurrency == 0 {
 		req.Options.Concurrency = concurrency(p, deployments)
+		if o.plan.PeerStandings {
+			req.Options.Concurrency = max(req.Options.Concurrency, len(deployments))
+		}
+	}
+	if !o.plan.PeerStandings {
+		req.Options.PeerGap = 0
 	}
 	// a plan made before anything is opened refuses what is wrong with the
 	// request first

@@ -36,6 +36,7 @@ func (a *attempt) respond(ctx context.Context) ending {
 		}
 		a.steps++
 		a.stepEvent(event.StepStarted)
+		a.peek()
 		reply, err := a.ask(ctx, a.messages)
 		if err != nil {
 			return a.callFailed(ctx, err)

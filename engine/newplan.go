@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/peers"
 	"github.com/agentclash/agentclash/engine/turn"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
@@ -234,6 +235,12 @@ func (p *Plan) checkOptions() error {
 	check(o.MinPassRate >= 0 && o.MinPassRate <= 1, "min-pass-rate must be 0 to 1, not %g", o.MinPassRate)
 	check(o.RetryInvalid >= 0, "retry-invalid must not be negative")
 	check(o.MaxInvalid >= 0, "max-invalid must not be negative")
+	if o.PeerStandings {
+		check(len(p.Agents) >= 2, "peer standings are of the other agents of a run, and this one has a single agent: give a second --model or --deployment")
+		check(o.PeerGap >= peers.MinGap && o.PeerGap <= peers.MaxGap, "peer-standings-gap must be %d to %d, not %d", peers.MinGap, peers.MaxGap, o.PeerGap)
+		check(p.Mode == pack.Native || p.Mode == pack.MultiTurn, "peer standings are for packs of the modes %s and %s, not %s: its agents make no steps", pack.Native, pack.MultiTurn, p.Mode)
+		check(o.Concurrency >= len(p.Agents), "peer standings need the %d agents of a case side by side: concurrency is %d", len(p.Agents), o.Concurrency)
+	}
 	n := len(p.Cases) * len(p.Agents) * o.Repetitions
 	check(n <= MaxTrials, "the run would have %d trials, more than %d", n, MaxTrials)
 	return errors.Join(errs...)

@@ -51,6 +51,10 @@ type Options struct {
 	RetryInvalid int     `json:"retry_invalid"`
 	MinPassRate  float64 `json:"min_pass_rate"`
 	MaxInvalid   int     `json:"max_invalid"`
+	// PeerStandings has agents told how the others stand on the same case, at most
+	// every PeerGap steps unless there is news.
+	PeerStandings bool `json:"peer_standings,omitempty"`
+	PeerGap       int  `json:"peer_standings_gap,omitempty"`
 }
 
 // RunAgent is one deployment's lane in a run.

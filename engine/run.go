@@ -59,7 +59,8 @@ type run struct {
 	graderTime time.Duration // what the code_execution commands may take together, slack included
 	lanes      []*lane
 	groups     map[groupKey]*group
-	settled    atomic.Int64 // trials that need no more attempts
+	boards     map[groupKey]*board // of peer standings; nil without
+	settled    atomic.Int64        // trials that need no more attempts
 
 	facts sync.Mutex // held while one of the run's own events is stated
 	seq   int64      // of the last of them
@@ -106,7 +107,7 @@ func newRun(plan *Plan, deps Deps) (*run, error) {
 		return nil, fmt.Errorf("run %s: %w", plan.Name, err)
 	}
 	r := &run{plan: plan, deps: deps, redact: redact.New(deps.hidden())}
-	r.seq, r.groups = plan.before.Facts, newGroups(plan)
+	r.seq, r.groups, r.boards = plan.before.Facts, newGroups(plan), newBoards(plan)
 	for _, g := range plan.scorer.Graders() {
 		r.graderTime += graderTimeout(g) + graderSlack
 	}
@@ -139,6 +140,9 @@ func newRun(plan *Plan, deps Deps) (*run, error) {
 
 // trials runs them all. One goroutine a running trial, no more.
 func (r *run) trials(ctx context.Context) error {
+	if r.boards != nil {
+		return r.together(ctx)
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(r.plan.Options.Concurrency, 1))
 	next := r.ahead()

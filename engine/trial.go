@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/peers"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/tool"
 	"github.com/agentclash/agentclash/pack"
@@ -46,6 +47,7 @@ type attempt struct {
 	messages []provider.Message // that were said so far
 	asking   string             // the source of what judges are asked now
 	users    users              // of a conversation
+	watch    peers.Watch        // of the peers
 	told     bool               // secrets that come with a tool's result have come
 
 	startedAt  time.Time // of the agent's part; staging is not counted
@@ -264,6 +266,7 @@ func (a *attempt) work(ctx context.Context) ending {
 // ended states how the agent's part ended.
 func (a *attempt) ended(end ending) {
 	a.stateEgress()
+	a.stands(end)
 	if end.answer != nil {
 		source := "model"
 		if a.mode.tools != nil && !a.mode.turns {

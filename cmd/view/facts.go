@@ -41,6 +41,10 @@ func describe(e event.Event) (string, error) {
 	case event.PhaseDecided, event.TurnUser, event.TurnSimulated, event.TurnAssistant, event.TurnDone, event.TurnAwaiting, event.TurnExpired,
 		event.ConversationDone:
 		return describeTurn(e)
+	case event.Standings:
+		return told(e, func(v event.PeerStandings) string {
+			return fmt.Sprintf("at step %d, %s, %s tokens", v.SelfStepIndex, or(v.TriggeredBy), Tokens(v.TokensAdded))
+		})
 	case event.Started, event.Completed, event.Failed, event.OutputFinal, event.StepStarted, event.StepDone:
 		return describeLoop(e)
 	}

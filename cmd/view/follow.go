@@ -75,6 +75,8 @@ func (f *follower) what(e event.Event) string {
 		return "tool " + Describe(e)
 	case event.PhaseDecided, event.TurnUser, event.TurnAssistant, event.TurnAwaiting, event.TurnExpired, event.ConversationDone:
 		return f.turn(e)
+	case event.Standings:
+		return "peer standings " + Describe(e)
 	case event.SandboxLost:
 		return Bad.Paint("sandbox lost", f.o.Color) + ": " + Describe(e)
 	case event.BudgetReach:

@@ -85,3 +85,24 @@ type ConversationEnd struct {
 	// Calibration says that people are to look at this conversation.
 	Calibration bool `json:"calibration,omitempty"`
 }
+
+// PeerStandings is the payload of race.standings.injected: the agent was told how
+// the other agents of its run stand on the same case.
+type PeerStandings struct {
+	TokensAdded   int64          `json:"tokens_added"` // about
+	Snapshot      []PeerStanding `json:"standings_snapshot"`
+	TriggeredBy   string         `json:"triggered_by"` // cadence, peer_submitted, peer_failed or peer_timed_out
+	SelfStepIndex int            `json:"self_step_index"`
+	MinStepGap    int            `json:"min_step_gap"`
+}
+
+// PeerStanding is how one agent stands.
+type PeerStanding struct {
+	LaneIndex     int    `json:"lane_index"`
+	Name          string `json:"name"`
+	State         string `json:"state"` // not_started, running, submitted, failed or timed_out
+	StepIndex     int    `json:"step_index"`
+	ToolCallCount int    `json:"tool_call_count"`
+	TotalTokens   int64  `json:"total_tokens"`
+	TookMS        int64  `json:"took_ms,omitempty"` // until it submitted
+}
