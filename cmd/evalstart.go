@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -261,13 +262,34 @@ func (a *app) printPlan(p *engine.Plan) error {
 	if why == "" {
 		d.MaxJudgeCostUSD = &usd
 	}
-	if known && why == "" {
-		d.MaxCostUSD = new(total + usd)
+	users, reason := planSimulators(p, &d)
+	if known && why == "" && reason == "" {
+		d.MaxCostUSD = new(total + usd + users)
 	}
 	for _, c := range p.Cases {
 		d.Cases = append(d.Cases, c.Key)
 	}
 	return a.print(d, func(w io.Writer, v view.Options) error { return view.Plan(w, d, v) })
+}
+
+// planSimulators says in the plan's document what its simulated users can cost, and
+// returns it, or why nobody knows.
+func planSimulators(p *engine.Plan, d *view.PlanDocument) (usd float64, why string) {
+	if len(p.Simulators) == 0 {
+		return 0, ""
+	}
+	d.MaxSimulatorMessages, usd, why = p.SimulatorCeiling()
+	d.SimulatorCostReason = why
+	if why == "" {
+		d.MaxSimulatorCostUSD = &usd
+	}
+	for _, m := range p.Simulators {
+		at := judgeAt(engine.JudgeModel{Provider: m.Provider, Model: m.Model, BaseURL: m.BaseURL})
+		if !slices.Contains(d.Simulators, at) {
+			d.Simulators = append(d.Simulators, at)
+		}
+	}
+	return usd, why
 }
 
 // judgeAt is a judge's model, and its address when that is not the provider's.

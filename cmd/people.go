@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -25,11 +24,11 @@ type people struct {
 	waiting func(engine.HumanTurn)
 }
 
+// Waits says whether somebody may answer. See [engine.Users].
+func (p *people) Waits() bool { return p.waits }
+
 // Ask waits for a message. See [engine.Users].
 func (p *people) Ask(ctx context.Context, t engine.HumanTurn) (string, error) {
-	if !p.waits {
-		return "", fmt.Errorf("%w: --human-wait waits for agentclash run turn submit, and --follow asks on a terminal", engine.ErrNobody)
-	}
 	if err := p.db.AskTurn(ctx, t); err != nil {
 		return "", err
 	}

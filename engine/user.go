@@ -26,14 +26,16 @@ const (
 	maxHint        = 4 << 10
 )
 
-// ErrNobody is what Users say when there is nobody who could be asked.
-var ErrNobody = errors.New("nobody is there to ask")
+// nobody is why a person's turn is over at once.
+const nobody = "nobody is there to ask: --follow on a terminal asks, and --human-wait waits for agentclash run turn submit"
 
 // Users are the people who take part in conversations. Its methods are called
 // from several trials at a time.
 type Users interface {
+	// Waits says whether there is anybody who could be asked.
+	Waits() bool
 	// Ask waits for a person's message until it comes or ctx ends, with the context's
-	// error then. It is ErrNobody at once where nobody could answer.
+	// error then.
 	Ask(ctx context.Context, t HumanTurn) (string, error)
 	// Wanted says whether somebody asked for a phase with the trigger manual.
 	Wanted(ctx context.Context, t HumanTurn) (bool, error)
@@ -84,6 +86,32 @@ func simulators(cases []pack.Case, agents []RunAgent) ([]SimulatorModel, error) 
 		}
 	}
 	return models, errors.Join(errs...)
+}
+
+// SimulatorCeiling is how many messages simulated users can be asked for and what
+// these can cost, retries of invalid trials included. why says what is missing when
+// there is no ceiling.
+func (p *Plan) SimulatorCeiling() (calls int, usd float64, why string) {
+	attempts := p.Options.Repetitions * (1 + p.Options.RetryInvalid)
+	for _, m := range p.Simulators {
+		for _, c := range p.Cases {
+			kase := p.cases[c.Key]
+			for _, phase := range phasesOf(kase) {
+				if phase.Actor != pack.LLMActor || phase.Model != m.Name {
+					continue
+				}
+				most := cmp.Or(int(kase.UserSimulator.MaxTurns), turn.DefaultMaxTurns)
+				n := attempts * min(cmp.Or(int(phase.MaxTurns), most), most)
+				input, err := turn.MaxPrompt(phase.Persona, p.pack.AgentView(kase).Case.Payload)
+				each, ok := p.scorer.Cost(m.Provider, m.Model, int64(input), simulatorMaxOutput)
+				if !ok || err != nil {
+					why = fmt.Sprintf("no price is known for %s/%s", m.Provider, m.Model)
+				}
+				calls, usd = calls+n, usd+each*float64(n)
+			}
+		}
+	}
+	return calls, usd, why
 }
 
 // phasesOf are the phases of a case, with their names as they are compared.
@@ -273,32 +301,47 @@ func (a *attempt) askPerson(ctx context.Context, m turn.Move) (string, ending, b
 	if m.Phase.OnTimeout == "fail" {
 		wait.OnTimeout = "fail"
 	}
+	somebody := a.run.deps.Users != nil && a.run.deps.Users.Waits()
+	if !somebody {
+		wait.TimeoutMS = 0
+	}
 	a.log.emit(event.TurnAwaiting, wait)
 	if a.log.err != nil {
 		return "", ending{fault: faultHalt, stop: stopInterrupted, phase: phaseUser, err: a.log.err}, true
 	}
-	said, err := "", error(ErrNobody)
-	if a.run.deps.Users != nil {
-		asking, stop := context.WithTimeout(ctx, t.Timeout)
-		said, err = a.run.deps.Users.Ask(asking, t)
-		stop()
+	wait.Reason = nobody
+	if somebody {
+		said, reason, err := a.hear(ctx, t)
+		if over, stop := halted(ctx); stop {
+			return "", over, true
+		}
+		if err != nil { // which is nobody's silence
+			return "", ending{fault: faultInfra, stop: stopHuman, code: "infra_error", phase: phaseUser, err: fmt.Errorf("ask a person: %w", err)}, true
+		}
+		if reason == "" {
+			return said, ending{}, false
+		}
+		wait.Reason = reason
 	}
-	if over, stop := halted(ctx); stop {
-		return "", over, true
-	}
-	if err == nil && strings.TrimSpace(said) != "" {
-		return clipText(said, MaxUserMessage), ending{}, false
-	}
+	return a.unanswered(m, wait)
+}
+
+// hear waits for what a person says; reason is why that is nothing.
+func (a *attempt) hear(ctx context.Context, t HumanTurn) (said, reason string, err error) {
+	ctx, stop := context.WithTimeout(ctx, t.Timeout)
+	defer stop()
+	said, err = a.run.deps.Users.Ask(ctx, t)
 	switch {
-	case err == nil:
-		wait.Reason = "the message was blank"
 	case errors.Is(err, context.DeadlineExceeded):
-		wait.Reason = fmt.Sprintf("nobody answered within %s", t.Timeout)
-	case errors.Is(err, ErrNobody):
-		wait.Reason = err.Error()
-	default: // asking failed, which is nobody's silence
-		return "", ending{fault: faultInfra, stop: stopHuman, code: "infra_error", phase: phaseUser, err: fmt.Errorf("ask a person: %w", err)}, true
+		return "", fmt.Sprintf("nobody answered within %s", t.Timeout), nil
+	case err == nil && strings.TrimSpace(said) == "":
+		return "", "the message was blank", nil
 	}
+	return clipText(said, MaxUserMessage), "", err
+}
+
+// unanswered ends a conversation in which a person did not take their turn.
+func (a *attempt) unanswered(m turn.Move, wait event.HumanWait) (string, ending, bool) {
 	a.log.emit(event.TurnExpired, wait)
 	if wait.OnTimeout == "fail" {
 		end := byAgent(stopHuman, "phase %q: %s", m.Phase.ID, wait.Reason)

@@ -45,7 +45,7 @@ func (s *State) awaiting(r *Running, e event.Event) {
 		return
 	case event.TurnAwaiting:
 		v, err := event.Decode[event.HumanWait](e)
-		if err != nil || r.carried {
+		if err != nil || r.carried || v.TimeoutMS == 0 { // nobody is waited for
 			return
 		}
 		s.Awaiting = append(s.Awaiting, Awaited{

@@ -98,6 +98,9 @@ func (f *follower) turn(e event.Event) string {
 	case event.TurnAssistant:
 		return "answer " + Describe(e)
 	case event.TurnAwaiting:
+		if v, err := event.Decode[event.HumanWait](e); err == nil && v.TimeoutMS == 0 {
+			return "" // nobody is waited for, as the next fact says
+		}
 		return Waiting.Paint("awaiting a person", f.o.Color) + ": " + Describe(e) + "; answer: agentclash run turn submit " + ShortID(e.TrialID) + " --message TEXT"
 	case event.TurnExpired:
 		return Waiting.Paint("nobody answered", f.o.Color) + ": " + Describe(e)

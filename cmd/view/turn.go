@@ -42,7 +42,11 @@ func describeTurn(e event.Event) (string, error) {
 		return told(e, turnEnd)
 	case event.TurnAwaiting, event.TurnExpired:
 		return told(e, func(v event.HumanWait) string {
-			return because(fmt.Sprintf("%s for %s", turnAt(v.TurnIndex, v.PhaseID, ""), Duration(ms(v.TimeoutMS))), excerpt(cmp.Or(v.Reason, v.PromptHint)))
+			what := turnAt(v.TurnIndex, v.PhaseID, "")
+			if v.TimeoutMS > 0 {
+				what += " for " + Duration(ms(v.TimeoutMS))
+			}
+			return because(what, excerpt(cmp.Or(v.Reason, v.PromptHint)))
 		})
 	}
 	return told(e, func(v event.ConversationEnd) string {

@@ -69,7 +69,7 @@ type HumanWait struct {
 	PhaseID    string `json:"phase_id"`
 	Actor      string `json:"actor"` // human
 	PromptHint string `json:"prompt_hint,omitempty"`
-	TimeoutMS  int64  `json:"timeout_ms"`
+	TimeoutMS  int64  `json:"timeout_ms"`       // 0: there is nobody to wait for
 	OnTimeout  string `json:"on_timeout"`       // stop or fail
 	Reason     string `json:"reason,omitempty"` // of an expired one
 }

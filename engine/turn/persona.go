@@ -18,6 +18,13 @@ const (
 	maxTranscript = 128 << 10
 )
 
+// MaxPrompt is how many bytes a prompt has at most for a persona and a payload, and
+// so how many tokens: no tokenizer makes more of them than that.
+func MaxPrompt(persona string, payload map[string]any) (int, error) {
+	text, err := Prompt(persona, nil, payload)
+	return len(text) + maxTranscript + maxLine, err
+}
+
 // Prompt is the one message by which a model is asked for the next words of a
 // simulated user. Payload is the case's; what agents must not know is not in it.
 func Prompt(persona string, lines []Line, payload map[string]any) (string, error) {

@@ -202,8 +202,9 @@ func TestPromptIsBounded(t *testing.T) {
 		lines = append(lines, turn.Line{Actor: turn.Assistant, Text: fmt.Sprintf("%d %s", i, strings.Repeat("ü", 40<<10))})
 	}
 	text, err := turn.Prompt("x", lines, nil)
-	if err != nil || len(text) > 256<<10 {
-		t.Fatalf("%d bytes, %v", len(text), err)
+	most, errMost := turn.MaxPrompt("x", nil)
+	if err != nil || errMost != nil || len(text) > most {
+		t.Fatalf("%d bytes of %d, %v, %v", len(text), most, err, errMost)
 	}
 	if !strings.Contains(text, "assistant: 499 ") || !strings.Contains(text, "earlier messages are left out") || !strings.ContainsRune(text, 'ü') {
 		t.Error("the newest are not there")
