@@ -63,7 +63,8 @@ func textAlone(p *pack.Pack) bool {
 	staged := slices.ContainsFunc(p.InputSets, func(set pack.InputSet) bool {
 		return slices.ContainsFunc(set.Cases, func(c pack.Case) bool { return len(p.WorkspaceFiles(c)) > 0 })
 	})
-	return len(v.ToolPolicy) == 0 && len(p.Tools) == 0 && v.Sandbox == nil && len(v.Filesystem) == 0 && !graded && !staged
+	planted := p.Security != nil && len(p.Security.PlantedSecrets) > 0
+	return !planted && len(v.ToolPolicy) == 0 && len(p.Tools) == 0 && v.Sandbox == nil && len(v.Filesystem) == 0 && !graded && !staged
 }
 
 func (m mode) definitions() []provider.Tool {

@@ -22,7 +22,7 @@ const (
 // so how many tokens: no tokenizer makes more of them than that.
 func MaxPrompt(persona string, payload map[string]any) (int, error) {
 	text, err := Prompt(persona, nil, payload)
-	return len(text) + maxTranscript + maxLine, err
+	return len(text) + maxTranscript + 5*maxLine, err
 }
 
 // Prompt is the one message by which a model is asked for the next words of a
@@ -65,10 +65,12 @@ func transcript(lines []Line) string {
 	return text
 }
 
+// cut bounds a message. Its further lines are indented, so that none of them can be
+// taken for what somebody else said.
 func cut(text string) string {
 	text = strings.TrimSpace(text)
-	if len(text) <= maxLine {
-		return text
+	if len(text) > maxLine {
+		text = strings.ToValidUTF8(text[:maxLine], "") + " (cut)"
 	}
-	return strings.ToValidUTF8(text[:maxLine], "") + " (cut)"
+	return strings.NewReplacer("\r\n", "\n    ", "\n", "\n    ", "\r", "\n    ", "\u2028", "\n    ", "\u2029", "\n    ").Replace(text)
 }
