@@ -39,7 +39,6 @@ type startOptions struct {
 	dryRun      bool
 	exitCode    bool
 	gate        bool
-	humanWait   bool
 }
 
 const humanWaitUsage = "wait for people to take their turns in conversations, by run turn submit"
@@ -80,7 +79,7 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan and its price ceiling, and run nothing")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit 1 when an agent did not pass, 3 when too many trials were invalid")
 	f.BoolVar(&o.gate, "gate", false, "compare with the baseline and exit with the verdict")
-	f.BoolVar(&o.humanWait, "human-wait", false, humanWaitUsage)
+	f.BoolVar(&o.plan.HumanWait, "human-wait", false, humanWaitUsage)
 	f.BoolVar(&o.plan.PeerStandings, "peer-standings", false, "tell each agent now and then how the others stand on the same case")
 	f.BoolVar(&o.plan.PeerStandings, "race-context", false, "the older name of --peer-standings")
 	_ = f.MarkHidden("race-context") // it has just been added
@@ -190,7 +189,7 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 		return err
 	}
 	plan.Sandbox = described
-	e := execution{plan: plan, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow, humanWait: o.humanWait}
+	e := execution{plan: plan, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow, humanWait: o.plan.HumanWait}
 	result, err := a.execute(ctx, e)
 	if err != nil {
 		return err

@@ -340,7 +340,7 @@ are kept; what had begun starts again as a new attempt.`,
 	c.Flags().BoolVar(&o.follow, "follow", false, "show what happens while it happens")
 	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit 1 when an agent did not pass, 3 when too many trials were invalid")
 	c.Flags().BoolVar(&o.retryInvalid, "retry-invalid", false, "run invalid trials again as well")
-	c.Flags().BoolVar(&o.humanWait, "human-wait", false, humanWaitUsage)
+	c.Flags().BoolVar(&o.humanWait, "human-wait", false, humanWaitUsage+", as a run does that was started so")
 	return c
 }
 
@@ -377,7 +377,7 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	if e.secrets, err = a.toolSecrets(e.pack); err != nil {
 		return err
 	}
-	e.clients, e.follow, e.humanWait, e.resumed = clients, o.follow, o.humanWait, true
+	e.clients, e.follow, e.humanWait, e.resumed = clients, o.follow, o.humanWait || e.plan.Options.HumanWait, true
 	kind := e.plan.Sandbox.Kind
 	if err := db.TakeOver(ctx, r.ID, self(), alive); err != nil {
 		return err

@@ -119,7 +119,7 @@ func runTurnSubmit(ctx context.Context, a *app, o turnOptions, args []string) er
 	}
 	if !a.ownerLives(t.Owner, t.LastSeen) {
 		return (&failure{status: statusUsage, code: "conflict", err: fmt.Errorf("the process that waited for a message to trial %s is gone", short(t.TrialID))}).
-			hint("agentclash run resume %s --human-wait", short(t.RunID))
+			hint("agentclash run resume %s", short(t.RunID))
 	}
 	if err := db.SubmitTurn(ctx, t.TrialID, t.Attempt, t.Turn, message); err != nil {
 		return err

@@ -51,6 +51,8 @@ type Options struct {
 	RetryInvalid int     `json:"retry_invalid"`
 	MinPassRate  float64 `json:"min_pass_rate"`
 	MaxInvalid   int     `json:"max_invalid"`
+	// HumanWait has conversations wait for people where no screen asks them.
+	HumanWait bool `json:"human_wait,omitempty"`
 	// PeerStandings has agents told how the others stand on the same case, at most
 	// every PeerGap steps unless there is news.
 	PeerStandings bool `json:"peer_standings,omitempty"`
