@@ -57,8 +57,10 @@ var layers = map[string][]string{
 	"engine/tool/query":                 {},
 	"engine/redact":                     {"scoring/encodings"},
 	"engine/otlp":                       {"engine/event", "engine/provider", "scoring"},
+	"engine/turn":                       {"pack", "scoring"},
+	"engine/peers":                      {},
 	"engine/packtest":                   {"engine", "engine/event", "engine/provider", "engine/tool", "engine/tool/query", "pack", "sandbox", "scoring"},
-	"engine":                            {"pack", "scoring", "sandbox", "sandbox/egress", "engine/event", "engine/budget", "engine/timebox", "engine/provider", "engine/record", "engine/redact", "engine/tool", "engine/tool/query"},
+	"engine":                            {"pack", "scoring", "sandbox", "sandbox/egress", "engine/event", "engine/budget", "engine/timebox", "engine/provider", "engine/peers", "engine/record", "engine/redact", "engine/tool", "engine/tool/query", "engine/turn"},
 	"store":                             {"engine", "engine/event", "scoring"},
 	"cmd/view":                          {"engine/event", "scoring", "scoring/compare"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet"},
@@ -93,6 +95,8 @@ var pure = map[string][]string{
 	"scoring/similarity": machine,
 	"scoring/textnorm":   machine,
 	"engine/event":       machine,
+	"engine/turn":        machine,
+	"engine/peers":       machine,
 	"cmd/view":           machine,
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,7 +56,13 @@ func (a *app) withCache(e *execution) (done func(), err error) {
 			judges[m.Name] = cache.Client(record.Scope{Provider: m.Provider, BaseURL: m.BaseURL, Who: record.JudgeOf(m.Name), Pack: e.plan.Pack.Slug}, judges[m.Name])
 		}
 	}
-	e.clients.agents, e.clients.judges = agents, judges
+	simulators := slices.Clone(e.clients.simulators)
+	for i, m := range e.plan.Simulators {
+		if m.Provider != provider.Scripted {
+			simulators[i] = cache.Client(record.Scope{Provider: m.Provider, BaseURL: m.BaseURL, Who: record.Simulators, Pack: e.plan.Pack.Slug}, simulators[i])
+		}
+	}
+	e.clients.agents, e.clients.judges, e.clients.simulators = agents, judges, simulators
 	return func() { _ = shelf.Close() }, nil
 }
 

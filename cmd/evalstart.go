@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/peers"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/record"
 	"github.com/agentclash/agentclash/pack"
@@ -44,6 +46,8 @@ type startOptions struct {
 	traces      traceOptions
 	tape        tapeOptions
 }
+
+const humanWaitUsage = "wait for people to take their turns in conversations, by run turn submit"
 
 func newEvalStart(a *app) *cobra.Command {
 	var o startOptions
@@ -91,6 +95,11 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.since, "since", "", "with --affected: the run to reuse trials of (default: the pack's newest)")
 	o.traces.addFlags(f)
 	o.tape.addFlags(f)
+	f.BoolVar(&o.plan.HumanWait, "human-wait", false, humanWaitUsage)
+	f.BoolVar(&o.plan.PeerStandings, "peer-standings", false, "tell each agent now and then how the others stand on the same case")
+	f.BoolVar(&o.plan.PeerStandings, "race-context", false, "the older name of --peer-standings")
+	_ = f.MarkHidden("race-context") // it has just been added
+	f.IntVar(&o.plan.PeerGap, "peer-standings-gap", peers.DefaultGap, "steps from one telling to the next when there is no news, 1 to 10")
 	f.StringVar(&o.sandbox, "sandbox", "", sandboxUsage)
 	f.StringVar(&o.image, "image", "", `sandbox image or template, or "builtin" (default: the pack's sandbox_template_id, else python:3.12-slim or E2B_TEMPLATE_ID)`)
 	f.IntVar(&o.plan.Repetitions, "repetitions", 1, "how often each agent runs each case")
@@ -125,6 +134,9 @@ func (o *startOptions) check(a *app) error {
 	}
 	if err := o.checkTape(a); err != nil {
 		return err
+	}
+	if !o.plan.PeerStandings && o.plan.PeerGap != 0 && o.plan.PeerGap != peers.DefaultGap {
+		return usage("--peer-standings-gap is for --peer-standings")
 	}
 	if a.interactive() {
 		return nil
@@ -179,6 +191,12 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	}
 	if req.Options.Concurrency == 0 {
 		req.Options.Concurrency = concurrency(p, deployments)
+		if o.plan.PeerStandings {
+			req.Options.Concurrency = max(req.Options.Concurrency, len(deployments))
+		}
+	}
+	if !o.plan.PeerStandings {
+		req.Options.PeerGap = 0
 	}
 	// a plan made before anything is opened refuses what is wrong with the
 	// request first
@@ -215,7 +233,8 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 			return err
 		}
 	}
-	e := execution{plan: plan, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow, traces: o.traces, player: o.tape.player}
+	e := execution{plan: plan, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow, humanWait: o.plan.HumanWait,
+		traces: o.traces, player: o.tape.player}
 	result, err := a.execute(ctx, e)
 	if err != nil {
 		return err
@@ -301,8 +320,9 @@ func (a *app) printPlan(p *engine.Plan) error {
 	if why == "" {
 		d.MaxJudgeCostUSD = &usd
 	}
-	if known && why == "" {
-		d.MaxCostUSD = new(total + usd)
+	users, reason := planSimulators(p, &d)
+	if known && why == "" && reason == "" {
+		d.MaxCostUSD = new(total + usd + users)
 	}
 	if most := p.Options.BudgetUSD; most > 0 {
 		d.BudgetUSD = &most
@@ -317,6 +337,26 @@ func (a *app) printPlan(p *engine.Plan) error {
 		d.Cases = append(d.Cases, c.Key)
 	}
 	return a.print(d, func(w io.Writer, v view.Options) error { return view.Plan(w, d, v) })
+}
+
+// planSimulators says in the plan's document what its simulated users can cost, and
+// returns it, or why nobody knows.
+func planSimulators(p *engine.Plan, d *view.PlanDocument) (usd float64, why string) {
+	if len(p.Simulators) == 0 {
+		return 0, ""
+	}
+	d.MaxSimulatorMessages, usd, why = p.SimulatorCeiling()
+	d.SimulatorCostReason = why
+	if why == "" {
+		d.MaxSimulatorCostUSD = &usd
+	}
+	for _, m := range p.Simulators {
+		at := judgeAt(engine.JudgeModel{Provider: m.Provider, Model: m.Model, BaseURL: m.BaseURL})
+		if !slices.Contains(d.Simulators, at) {
+			d.Simulators = append(d.Simulators, at)
+		}
+	}
+	return usd, why
 }
 
 // judgeAt is a judge's model, and its address when that is not the provider's.

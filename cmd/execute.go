@@ -33,8 +33,10 @@ type execution struct {
 	boxes   sandbox.Provider  // nil when the mode needs none
 	follow  bool
 	resumed bool
-	traces  traceOptions
-	player  *record.Player // of a replay
+	// humanWait says that people may answer though there is no live screen.
+	humanWait bool
+	traces    traceOptions
+	player    *record.Player // of a replay
 	// finished says which attempts of a resumed run have ended
 	finished func(record.Place, int) bool
 }
@@ -165,10 +167,12 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 		return engine.Result{}, err
 	}
 	defer closed()
-	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) })
+	people := a.people(db, e)
+	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) }, people)
 	stop := a.beat(ctx, db, e.plan.RunID, cancel)
 	deps := engine.Deps{
-		Sink: event.Tee(recorder, append(screen, traces...)...), Clients: e.clients.agents, Judges: e.clients.judges, Boxes: e.boxes, Queries: queries(),
+		Sink: event.Tee(recorder, append(screen, traces...)...), Clients: e.clients.agents, Judges: e.clients.judges,
+		Simulators: e.clients.simulators, Users: people, Boxes: e.boxes, Queries: queries(),
 		Secrets: e.clients.secrets, ToolSecrets: e.secrets, Now: a.p.Now,
 		Recall: func(ctx context.Context, trialID string, attempt int, yield func(event.Event) error) error {
 			return db.Events(ctx, store.EventFilter{TrialID: trialID, Attempt: attempt}, func(_ int64, e event.Event) error { return yield(e) })
@@ -189,7 +193,7 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 
 // screen is what --follow shows: the live screen on a terminal, NDJSON or plain
 // lines elsewhere. wait returns when the screen has been taken down.
-func (a *app) screen(ctx context.Context, e execution, interrupt func()) (views []event.Sink, wait func() error) {
+func (a *app) screen(ctx context.Context, e execution, interrupt func(), people *people) (views []event.Sink, wait func() error) {
 	none := func() error { return nil }
 	switch {
 	case !e.follow:
@@ -197,11 +201,11 @@ func (a *app) screen(ctx context.Context, e execution, interrupt func()) (views 
 	case a.output == "json":
 		out, err := a.stream()
 		return []event.Sink{view.FollowJSON(out)}, func() error { return err }
-	case !a.interactive():
+	case !a.onScreen(e):
 		return []event.Sink{view.Follow(a.p.Out, a.viewOptions())}, none
 	}
 	width, height, _ := a.p.Terminal()
-	s := tui.New(tui.Options{Color: a.color(), Width: width, Height: height, Now: a.p.Now, Interrupt: interrupt})
+	s := tui.New(tui.Options{Color: a.color(), Width: width, Height: height, Now: a.p.Now, Interrupt: interrupt, People: people.answers(ctx)})
 	a.live.Store(s)
 	shown := make(chan error, 1)
 	go func() {

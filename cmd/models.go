@@ -56,19 +56,22 @@ func scriptLabel(d engine.Deployment) string {
 }
 
 // modelClients are the clients of a run: one for each run agent, by lane, one
-// for each judge's model, and the keys that they use.
+// for each judge's model, one for each model that plays users, and the keys that
+// they use.
 type modelClients struct {
-	agents  []provider.Client
-	judges  map[string]provider.Client
-	secrets []string
+	agents     []provider.Client
+	judges     map[string]provider.Client
+	simulators []provider.Client // by place in the plan's
+	secrets    []string
 }
 
 // target is a model that is to be called, and what it is called in errors.
 type target struct {
 	engine.Deployment
-	who      string
-	judge    bool
-	research bool // asked as the agents of a responses pack are
+	who       string
+	judge     bool
+	simulator bool
+	research  bool // asked as the agents of a responses pack are
 }
 
 // clients makes the clients of a plan. Everything that is missing is said at
@@ -95,6 +98,15 @@ func (a *app) clients(p *engine.Plan) (modelClients, error) {
 		errs = append(errs, err)
 	}
 	c.judges, c.secrets = judges, append(c.secrets, secrets...)
+	opened := map[engine.SimulatorModel]provider.Client{} // a script goes on where it is, whatever model it plays
+	for _, m := range p.Simulators {
+		d := engine.Deployment{Provider: m.Provider, Model: cmp.Or(m.Script, m.Model), BaseURL: m.BaseURL, Account: m.Account}
+		key := engine.SimulatorModel{Lane: m.Lane, Provider: m.Provider, Script: m.Script, BaseURL: m.BaseURL, Account: m.Account}
+		if opened[key] == nil {
+			opened[key] = open(target{Deployment: d, who: fmt.Sprintf("the users of %q", p.Agents[m.Lane].Label), simulator: true})
+		}
+		c.simulators = append(c.simulators, opened[key])
+	}
 	if len(errs) > 0 {
 		return modelClients{}, joinFailures(errs)
 	}
@@ -141,6 +153,9 @@ func (a *app) client(d target) (provider.Client, string, error) {
 		open := newScriptClient
 		if d.judge {
 			open = newScriptJudge
+		}
+		if d.simulator {
+			open = newScriptUser
 		}
 		client, err := a.script(d.Model, open)
 		return client, "", err

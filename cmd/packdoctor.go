@@ -78,7 +78,11 @@ func runPackDoctor(ctx context.Context, a *app, o packDoctorOptions, file string
 	if _, err := p.InputSet(o.inputSet); o.inputSet != "" && err != nil {
 		return planFailure(err)
 	}
-	name, reference, err := a.referenceOf(p, o.reference, file)
+	name, reference, err := a.referenceOf(p, o.reference, file, newScriptClient)
+	if err != nil {
+		return err
+	}
+	_, simulator, err := a.referenceOf(p, o.reference, file, newScriptUser)
 	if err != nil {
 		return err
 	}
@@ -91,7 +95,7 @@ func runPackDoctor(ctx context.Context, a *app, o packDoctorOptions, file string
 		a.say("! a script that solves every case makes more defects show: write it to %s, or name it with --reference FILE", pack.ReferencePath(file))
 	}
 	report, err := packtest.Examine(ctx, packtest.Options{
-		Pack: p, InputSet: o.inputSet, Reference: reference, Boxes: boxes, Sandbox: described, Queries: queries(),
+		Pack: p, InputSet: o.inputSet, Reference: reference, Simulator: simulator, Boxes: boxes, Sandbox: described, Queries: queries(),
 		Concurrency: cmp.Or(o.concurrency, concurrency(p, nil)), Now: a.p.Now, NewID: a.p.NewID, Progress: a.examining(),
 	})
 	if err != nil {
@@ -118,10 +122,11 @@ func (a *app) examining() func(packtest.Step) {
 }
 
 // referenceOf finds the reference agent: the script that was named, else the
-// one that belongs to the pack, else none.
-func (a *app) referenceOf(p *pack.Pack, named, file string) (string, provider.Client, error) {
+// one that belongs to the pack, else none. Open makes of it the agent, or the users
+// that it talks to.
+func (a *app) referenceOf(p *pack.Pack, named, file string, open func(string, []byte) (provider.Client, error)) (string, provider.Client, error) {
 	if named != "" {
-		client, err := a.script(named, newScriptClient)
+		client, err := a.script(named, open)
 		return named, client, err
 	}
 	if p.Reference() == nil {
@@ -131,7 +136,7 @@ func (a *app) referenceOf(p *pack.Pack, named, file string) (string, provider.Cl
 	if exists(a.path(file)) {
 		name = pack.ReferencePath(file)
 	}
-	client, err := newScriptClient(name, p.Reference())
+	client, err := open(name, p.Reference())
 	if err != nil {
 		return "", nil, usage("read the pack's reference agent: %w", err)
 	}

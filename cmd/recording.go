@@ -48,6 +48,8 @@ func (o *startOptions) checkTape(a *app) error {
 		return usage("--cache excludes --record and --replay: a recording keeps what is asked, and answers alone")
 	case o.affected && (t.record != "" || t.replay != ""):
 		return usage("--affected excludes --record and --replay: what is not run is not recorded")
+	case o.plan.PeerStandings && (t.record != "" || t.replay != "" || o.affected):
+		return usage("--peer-standings tells agents what happens elsewhere in the run, which nothing can repeat: leave out --record, --replay and --affected")
 	case t.cache && o.gate:
 		return usage("--gate decides by what was measured: leave out --cache")
 	case t.overwrite && t.record == "":
@@ -101,6 +103,9 @@ func (o *startOptions) asRecorded(h record.Header) error {
 // tape gives a plan its recording, and refuses one that cannot be of it.
 func (a *app) tape(o *startOptions, plan *engine.Plan) error {
 	plan.Cache = o.tape.cache
+	if (o.tape.record != "" || o.tape.player != nil) && plan.AsksPeople() {
+		return usage("conversations of this pack ask people, and what they say is not recorded: leave out --record and --replay")
+	}
 	switch p := o.tape.player; {
 	case o.tape.record != "":
 		plan.Recording = &engine.Recording{Mode: engine.Recorded, Dir: o.tape.record, Overwrite: o.tape.overwrite}
@@ -144,6 +149,9 @@ func played(p *record.Player, plan *engine.Plan) modelClients {
 	for _, m := range plan.Judges {
 		c.judges[m.Name] = p.Client(record.JudgeOf(m.Name))
 	}
+	for range plan.Simulators {
+		c.simulators = append(c.simulators, p.Client(record.Simulators))
+	}
 	return c
 }
 
@@ -186,7 +194,11 @@ func (a *app) startRecorder(e *execution) (*record.Recorder, error) {
 	for name, inner := range e.clients.judges {
 		judges[name] = r.Client(record.JudgeOf(name), inner)
 	}
-	e.clients.agents, e.clients.judges = agents, judges
+	simulators := make([]provider.Client, len(e.clients.simulators))
+	for i, inner := range e.clients.simulators {
+		simulators[i] = r.Client(record.Simulators, inner)
+	}
+	e.clients.agents, e.clients.judges, e.clients.simulators = agents, judges, simulators
 	return r, nil
 }
 

@@ -19,7 +19,8 @@ import (
 
 func newRun(a *app) *cobra.Command {
 	return group("run", "Look at runs, resume and cancel them",
-		newRunCreate(a), newRunList(a), newRunGet(a), newRunAgents(a), newRunRanking(a), newRunEvents(a), newRunCancel(a), newRunResume(a), newRunRetry(a), newRunExplain(a), newRunExport(a))
+		newRunCreate(a), newRunList(a), newRunGet(a), newRunAgents(a), newRunRanking(a), newRunEvents(a), newRunCancel(a), newRunResume(a),
+		newRunRetry(a), newRunExplain(a), newRunExport(a), newRunTurn(a))
 }
 
 func newRunCreate(a *app) *cobra.Command {
@@ -328,8 +329,8 @@ process is dead is marked interrupted instead; it can be resumed.`,
 }
 
 type resumeOptions struct {
-	follow, exitCode, retryInvalid bool
-	limits                         limitFlags
+	follow, exitCode, retryInvalid, humanWait bool
+	limits                                    limitFlags
 }
 
 func newRunResume(a *app) *cobra.Command {
@@ -347,6 +348,7 @@ or deadline ended is given another: what it has spent so far counts.`,
 	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit 1 when an agent did not pass, 3 when too many trials were invalid")
 	o.limits.addFlags(c.Flags())
 	c.Flags().BoolVar(&o.retryInvalid, "retry-invalid", false, "run invalid trials again as well")
+	c.Flags().BoolVar(&o.humanWait, "human-wait", false, humanWaitUsage+", as a run does that was started so")
 	return c
 }
 
@@ -389,7 +391,7 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	if e.secrets, err = a.toolSecrets(e.pack); err != nil {
 		return err
 	}
-	e.clients, e.follow, e.resumed = clients, o.follow, true
+	e.clients, e.follow, e.humanWait, e.resumed = clients, o.follow, o.humanWait || e.plan.Options.HumanWait, true
 	kind := e.plan.Sandbox.Kind
 	if err := db.TakeOver(ctx, r.ID, self(), alive); err != nil {
 		return err

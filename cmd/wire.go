@@ -77,6 +77,15 @@ func newScriptJudge(name string, src []byte) (provider.Client, error) {
 	return scripted.NewJudge(script), nil
 }
 
+// newScriptUser is the simulated user of a script: its simulators list.
+func newScriptUser(name string, src []byte) (provider.Client, error) {
+	script, err := scripted.Load(name, src)
+	if err != nil {
+		return nil, err
+	}
+	return scripted.NewSimulator(script), nil
+}
+
 func (a *app) openDocker(ctx context.Context, image string) (sandbox.Provider, error) {
 	return docker.Open(ctx, a.dockerOptions(image))
 }

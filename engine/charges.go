@@ -24,7 +24,7 @@ type Charges struct {
 
 // ChargeTypes are the kinds of facts that Apply looks at.
 func ChargeTypes() []string {
-	return []string{string(event.TrialQueued), string(event.CallStarted), string(event.CallFailed), string(event.CallRetried), string(event.CallDone),
+	return []string{string(event.TrialQueued), string(event.CallStarted), string(event.CallFailed), string(event.CallRetried), string(event.CallDone), string(event.TurnSimulated),
 		string(event.JudgeStarted), string(event.JudgeDone)}
 }
 
@@ -73,14 +73,20 @@ func (c *Charges) Apply(e event.Event) error {
 		}
 		c.close(attempt, c.orPrice(v.ChargedUSD, v.ProviderKey, v.ProviderModelID, v.Usage))
 		return err
+	case event.TurnSimulated:
+		v, err := event.Decode[event.SimulatedTurn](e)
+		if !v.Cached {
+			c.usd += c.orPrice(v.ChargedUSD, v.ProviderKey, v.ProviderModelID, v.Usage)
+		}
+		return err
 	case event.CallFailed, event.CallRetried:
 		v, err := event.Decode[event.CallError](e)
 		switch {
-		case e.Type == event.CallFailed && v.JudgeKey != "":
+		case e.Type == event.CallFailed && (v.JudgeKey != "" || v.PhaseID != ""):
 			c.usd += v.ChargedUSD
 		case e.Type == event.CallFailed:
 			c.close(attempt, v.ChargedUSD)
-		case v.JudgeKey == "":
+		case v.JudgeKey == "" && v.PhaseID == "":
 			c.open[attempt] = c.last[attempt]
 		}
 		return err

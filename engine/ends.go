@@ -69,6 +69,11 @@ func (p *Plan) checkEnds() error {
 				errs = append(errs, unpriced("--budget-usd", "the judge "+m.Name, m.Provider, m.Model))
 			}
 		}
+		for _, m := range p.Simulators {
+			if _, ok := p.scorer.Cost(m.Provider, m.Model, 1, 1); !ok && m.Provider != provider.Scripted {
+				errs = append(errs, unpriced("--budget-usd", "the users' model", m.Provider, m.Model))
+			}
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -87,6 +87,8 @@ type harness struct {
 	agents  []engine.Deployment
 	clients []provider.Client
 	judges  map[string]provider.Client
+	users   []provider.Client // that play users, by place in the plan's
+	people  engine.Users
 	boxes   sandbox.Provider
 	queries *query.Runner
 	options engine.Options
@@ -140,6 +142,7 @@ func (h *harness) runOnly(t *testing.T, ctx context.Context, plan *engine.Plan) 
 	t.Helper()
 	result, err := engine.Run(ctx, plan, engine.Deps{
 		Sink: event.SinkFunc(h.emit), Clients: h.clients, Judges: h.judges, Recall: h.recall, Boxes: h.boxes, Queries: h.queries, Secrets: h.secrets,
+		Simulators: h.users, Users: h.people,
 		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	})

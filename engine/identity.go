@@ -99,8 +99,8 @@ type identifier struct {
 func (p *Plan) identify() (*identifier, error) {
 	x := &identifier{plan: p, cases: map[string][]facet{}}
 	x.common = x.commonParts()
-	for _, agent := range p.Agents {
-		x.lanes = append(x.lanes, x.laneParts(agent.Deployment))
+	for lane := range p.Agents {
+		x.lanes = append(x.lanes, x.laneParts(lane))
 	}
 	return x, x.err
 }
@@ -191,11 +191,18 @@ func (x *identifier) toolParts(src *pack.Pack, d Deployment) []facet {
 	return []facet{x.part("the tools", map[string]any{"definitions": m.definitions(), "tools": src.Tools})}
 }
 
-func (x *identifier) laneParts(d Deployment) []facet {
-	src := x.plan.pack
+func (x *identifier) laneParts(lane int) []facet {
+	src, d := x.plan.pack, x.plan.Agents[lane].Deployment
 	net, err := networkOf(src, d)
 	if err != nil && x.err == nil {
 		x.err = err
+	}
+	var simulating []SimulatorModel // of this lane, wherever it stands
+	for _, m := range x.plan.Simulators {
+		if m.Lane == lane {
+			m.Lane, m.Account = 0, ""
+			simulating = append(simulating, m)
+		}
 	}
 	shown := d
 	if d.Provider != provider.Scripted { // whose replies go by the name
@@ -210,6 +217,7 @@ func (x *identifier) laneParts(d Deployment) []facet {
 			"tools": net.tools, "programs": net.programs, "vault": net.vault, "watched": net.watched, "allowlist": allowlist(src),
 		}),
 		x.part("the deployment", shown),
+		x.part("the users' models", simulating),
 	)
 }
 

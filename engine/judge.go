@@ -169,8 +169,11 @@ func (p *panel) ask(ctx context.Context, q scoring.Question) (reply event.JudgeR
 	return reply, nil
 }
 
-// name tells the samples of a trial, or of a group, apart.
-func name(q scoring.Question) string { return fmt.Sprintf("%s %s %d", q.JudgeKey, q.Model, q.Sample) }
+// name tells the samples of a trial, or of a group, apart. In a conversation a
+// judge may be asked several questions; a ranking's have no id.
+func name(q scoring.Question) string {
+	return fmt.Sprintf("%s %s %d %s", q.JudgeKey, q.Model, q.Sample, q.ID)
+}
 
 func (p *panel) unanswered(reply event.JudgeReply, code, reason string) event.JudgeReply {
 	reply.Status, reply.Code, reply.Reason = scoring.JudgeFailed, code, clipText(reason, maxReason)
@@ -415,28 +418,40 @@ func (p *Plan) tightLimits() (errs []error) {
 
 // askJudges asks all that the evidence leaves open about one trial.
 func (a *attempt) askJudges(ctx context.Context, end ending) ending {
-	for a.panel != nil {
-		q, ok := a.run.plan.scorer.NextQuestion(a.log.fold.Evidence())
+	if over, stop := a.question(ctx, event.SourceScoring, a.log.fold.Evidence); stop {
+		return over
+	}
+	return end
+}
+
+// question asks judges what some evidence leaves open. Their replies are evidence,
+// stated by source. stop says that the run ended meanwhile.
+func (a *attempt) question(ctx context.Context, source string, evidence func() scoring.Evidence) (over ending, stop bool) {
+	if a.panel == nil {
+		return ending{}, false
+	}
+	a.asking = source
+	for {
+		q, ok := a.run.plan.scorer.NextQuestion(evidence())
 		if !ok || a.log.err != nil {
-			return end
+			return ending{}, false
 		}
 		if over, stop := halted(ctx); stop {
-			return over
+			return over, true
 		}
 		reply, err := a.panel.ask(ctx, q)
 		if over, stop := halted(ctx); stop && err != nil {
-			return over
+			return over, true
 		}
 		if reached := (*budget.Reached)(nil); errors.As(err, &reached) {
-			return ending{fault: faultHalt, stop: stopInterrupted, phase: scoring.PhaseScoring, err: reached}
+			return ending{fault: faultHalt, stop: stopInterrupted, phase: scoring.PhaseScoring, err: reached}, true
 		}
 		if reply.Timing != nil {
 			a.log.clock.pass(time.Duration(reply.Timing.TotalLatencyMS) * time.Millisecond)
 		}
-		a.log.emitAs(event.SourceScoring, event.JudgeDone, reply)
+		a.log.emitAs(source, event.JudgeDone, reply)
 		if err != nil {
-			break
+			return ending{}, false
 		}
 	}
-	return end
 }

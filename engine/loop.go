@@ -14,38 +14,47 @@ import (
 	"github.com/agentclash/agentclash/engine/tool"
 )
 
-// loop is the one agent loop: model, tools, model, until something stops it.
-// It returns how the agent's part ended; what was said and done on the way is
-// in the log.
+// loop is the agent's part: one task, or what the users of a conversation say in
+// turns. It returns how it ended; what was said and done on the way is in the log.
 func (a *attempt) loop(ctx context.Context) ending {
 	messages, err := a.mode.open(a.run.plan.pack, a.kase, a.deployment)
 	if err != nil {
 		return ending{fault: faultPack, stop: stopProvider, code: "pack_error", phase: phaseAgent, err: err}
 	}
+	a.messages = messages
+	if a.mode.turns {
+		return a.converse(ctx)
+	}
+	return a.respond(ctx)
+}
+
+// respond is the one agent loop: model, tools, model, until something stops it.
+// It goes on from what was said last, which is not the agent's.
+func (a *attempt) respond(ctx context.Context) ending {
 	reminded := 0
 	for {
 		if end, stop := a.mayStep(ctx); stop {
 			return end
 		}
-		if end, over := a.overBudget(messages); over {
+		if end, over := a.overBudget(a.messages); over {
 			return end
 		}
 		a.steps++
 		a.stepEvent(event.StepStarted)
-		reply, err := a.ask(ctx, messages)
+		a.peek()
+		reply, err := a.ask(ctx, a.messages)
 		if err != nil {
 			return a.callFailed(ctx, err)
 		}
-		messages = append(messages, provider.Message{Role: provider.Assistant, Content: reply.Text, ToolCalls: reply.ToolCalls, State: reply.State})
+		a.messages = append(a.messages, provider.Message{Role: provider.Assistant, Content: reply.Text, ToolCalls: reply.ToolCalls, State: reply.State})
 		if len(reply.ToolCalls) == 0 {
 			end, over := a.text(reply, reminded)
 			a.stepEvent(event.StepDone)
 			if over {
-				a.messages = messages
 				return end
 			}
 			reminded++
-			messages = append(messages, provider.Message{Role: provider.User, Content: strings.TrimSpace(submitReminder)})
+			a.messages = append(a.messages, provider.Message{Role: provider.User, Content: strings.TrimSpace(submitReminder)})
 			continue
 		}
 		results, end, over := a.callTools(ctx, reply.ToolCalls)
@@ -53,9 +62,8 @@ func (a *attempt) loop(ctx context.Context) ending {
 			return end
 		}
 		a.stepEvent(event.StepDone)
-		messages = append(messages, results...)
+		a.messages = append(a.messages, results...)
 		if over {
-			a.messages = messages
 			return end
 		}
 	}
@@ -78,27 +86,29 @@ func (a *attempt) mayStep(ctx context.Context) (ending, bool) {
 	return ending{}, false
 }
 
-// stepEvent is said for agents with tools only: a single question has no steps.
+// stepEvent is said for agents with tools and in conversations: a single question
+// has no steps.
 func (a *attempt) stepEvent(t event.Type) {
-	if a.mode.tools != nil {
+	if a.mode.tools != nil || a.mode.turns {
 		a.log.emit(t, event.Step{StepIndex: a.steps})
 	}
 }
 
-// text handles a reply without a tool call. For an agent without tools it is
-// the answer; one with tools is reminded that only submit counts, as often as
-// its limits say.
+// text handles a reply without a tool call. For an agent without tools, and in a
+// conversation, it is the answer; one with tools is reminded that only submit
+// counts, as often as its limits say.
 func (a *attempt) text(reply provider.Response, reminded int) (ending, bool) {
 	if reply.Finish == provider.FinishContentFilter {
 		return byAgent(string(provider.ContentFilter), "the provider withheld the reply"), true
 	}
+	answers := a.mode.tools == nil || a.mode.turns
 	if end, short := a.cutShort(); short && reply.Finish == provider.FinishMaxTokens {
-		if a.mode.tools == nil {
+		if answers {
 			end.answer = &reply.Text
 		}
 		return end, true
 	}
-	if a.mode.tools == nil {
+	if answers {
 		return answerOf(reply), true
 	}
 	if reply.Finish == provider.FinishMaxTokens {
@@ -297,17 +307,27 @@ func (a *attempt) callTools(ctx context.Context, calls []provider.ToolCall) (res
 	if a.mode.tools == nil {
 		return nil, byAgent("unexpected_tool_call", "the model called a tool although it was given none"), true
 	}
-	for _, call := range calls {
+	for i, call := range calls {
 		result, end, over := a.callTool(ctx, call, len(calls) > 1)
 		if over {
 			return results, end, true
 		}
 		results = append(results, provider.Message{Role: provider.ToolRole, Content: result.Content, ToolCallID: call.ID, IsError: result.IsError})
 		if result.Answer != nil {
-			return results, done(*result.Answer), true
+			return append(results, skipped(calls[i+1:])...), done(*result.Answer), true
 		}
 	}
 	return results, ending{}, false
+}
+
+// skipped answers the calls after one that handed in: a conversation goes on, and
+// each call of its history must have a result.
+func skipped(calls []provider.ToolCall) (results []provider.Message) {
+	for _, call := range calls {
+		results = append(results, provider.Message{Role: provider.ToolRole, ToolCallID: call.ID, IsError: true,
+			Content: "not run: the answer was handed in before"})
+	}
+	return results
 }
 
 func (a *attempt) callTool(ctx context.Context, call provider.ToolCall, among bool) (tool.Result, ending, bool) {

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -17,6 +18,7 @@ import (
 type mode struct {
 	source string
 	tools  *tool.Set // nil: the agent has none and its text is its answer
+	turns  bool      // users and the agent take turns
 	open   func(*pack.Pack, pack.Case, Deployment) ([]provider.Message, error)
 	// surface is the API that the mode is about, "" for modes that any will do
 	// for. A call of such a mode is the whole trial: no step timeout ends it, and
@@ -31,22 +33,44 @@ func newMode(p *pack.Pack, d Deployment, queries *query.Runner) (mode, error) {
 	case pack.Responses:
 		return mode{source: event.SourceResponses, open: researchMessages, surface: surfaceResponses}, nil
 	case pack.Native, "":
-		policy, err := tool.ParsePolicy(p.Version.ToolPolicy, p.Tools)
-		if err != nil {
-			return mode{}, err
+		set, err := toolsOf(p, d, queries)
+		return mode{source: event.SourceNative, open: nativeMessages, tools: set}, err
+	case pack.MultiTurn:
+		set, err := toolsOf(p, d, queries)
+		m := mode{source: event.SourceMultiTurn, open: talkMessages, tools: set, turns: true}
+		if err == nil && textAlone(p) {
+			m.tools, m.open = nil, textMessages
 		}
-		policy.Hidden = d.Tools.Denied
-		if d.Sandbox.AllowShell != nil {
-			policy.AllowShell = *d.Sandbox.AllowShell
-		}
-		set, err := tool.NewSet(policy, queries)
-		if err != nil {
-			return mode{}, err
-		}
-		return mode{source: event.SourceNative, open: nativeMessages, tools: set}, nil
+		return m, err
 	default:
 		return mode{}, fmt.Errorf("execution mode %q does not run in this version", p.Version.ExecutionMode)
 	}
+}
+
+// toolsOf are the tools that a pack gives an agent of a deployment.
+func toolsOf(p *pack.Pack, d Deployment, queries *query.Runner) (*tool.Set, error) {
+	policy, err := tool.ParsePolicy(p.Version.ToolPolicy, p.Tools)
+	if err != nil {
+		return nil, err
+	}
+	policy.Hidden = d.Tools.Denied
+	if d.Sandbox.AllowShell != nil {
+		policy.AllowShell = *d.Sandbox.AllowShell
+	}
+	return tool.NewSet(policy, queries)
+}
+
+// textAlone says that a conversation is one of words: the pack speaks neither of
+// tools nor of anything that would be in a sandbox.
+func textAlone(p *pack.Pack) bool {
+	v := p.Version
+	graded := len(v.EvaluationSpec.PostExecutionChecks) > 0 ||
+		slices.ContainsFunc(v.EvaluationSpec.Validators, func(v scoring.Validator) bool { return v.Type == scoring.CodeExecution })
+	staged := slices.ContainsFunc(p.InputSets, func(set pack.InputSet) bool {
+		return slices.ContainsFunc(set.Cases, func(c pack.Case) bool { return len(p.WorkspaceFiles(c)) > 0 })
+	})
+	planted := p.Security != nil && len(p.Security.PlantedSecrets) > 0
+	return !planted && len(v.ToolPolicy) == 0 && len(p.Tools) == 0 && v.Sandbox == nil && len(v.Filesystem) == 0 && !graded && !staged
 }
 
 func (m mode) definitions() []provider.Tool {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/peers"
+	"github.com/agentclash/agentclash/engine/turn"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/scoring"
@@ -79,6 +81,9 @@ func NewPlan(req PlanRequest) (*Plan, error) {
 		p.Cases = append(p.Cases, CaseRef{Key: c.Key(), Digest: digest})
 	}
 	if err := p.bind(req.Pack); err != nil {
+		return nil, err
+	}
+	if p.Simulators, err = simulators(cases, p.Agents); err != nil {
 		return nil, err
 	}
 	if err := p.judges(); err != nil {
@@ -167,6 +172,9 @@ func (p *Plan) listPrices() scoring.ListPrices {
 	for _, m := range p.Judges {
 		elsewhere[m.Provider] = elsewhere[m.Provider] || m.BaseURL != ""
 	}
+	for _, m := range p.Simulators {
+		elsewhere[m.Provider] = elsewhere[m.Provider] || m.BaseURL != ""
+	}
 	var providers []string
 	for name, own := range elsewhere {
 		if !own {
@@ -235,6 +243,12 @@ func (p *Plan) checkOptions() error {
 	check(o.MinPassRate >= 0 && o.MinPassRate <= 1, "min-pass-rate must be 0 to 1, not %g", o.MinPassRate)
 	check(o.RetryInvalid >= 0, "retry-invalid must not be negative")
 	check(o.MaxInvalid >= 0, "max-invalid must not be negative")
+	if o.PeerStandings {
+		check(len(p.Agents) >= 2, "peer standings are of the other agents of a run, and this one has a single agent: give a second --model or --deployment")
+		check(o.PeerGap >= peers.MinGap && o.PeerGap <= peers.MaxGap, "peer-standings-gap must be %d to %d, not %d", peers.MinGap, peers.MaxGap, o.PeerGap)
+		check(p.Mode == pack.Native || p.Mode == pack.MultiTurn, "peer standings are for packs of the modes %s and %s, not %s: its agents make no steps", pack.Native, pack.MultiTurn, p.Mode)
+		check(o.Concurrency >= len(p.Agents), "peer standings need the %d agents of a case side by side: concurrency is %d", len(p.Agents), o.Concurrency)
+	}
 	n := len(p.Cases) * len(p.Agents) * o.Repetitions
 	check(n <= MaxTrials, "the run would have %d trials, more than %d", n, MaxTrials)
 	return errors.Join(errs...)
@@ -310,7 +324,7 @@ func (p *Plan) JudgeCeiling() (calls int, usd float64, why string) {
 	each, ranked := p.scorer.JudgeCalls(len(p.Agents))
 	groups := len(p.Cases) * p.Options.Repetitions
 	attempts := 1 + p.Options.RetryInvalid
-	calls = attempts * groups * (each*len(p.Agents) + ranked)
+	calls = attempts * (groups*(each*len(p.Agents)+ranked) + p.Options.Repetitions*p.judgedPhases()*each*len(p.Agents))
 	most := p.scorer.JudgeLimits().MaxCallsUSD
 	if calls > 0 && most <= 0 {
 		return calls, 0, "the pack sets no judge_limits.max_calls_usd"
@@ -323,6 +337,18 @@ func (p *Plan) JudgeCeiling() (calls int, usd float64, why string) {
 		budgets++
 	}
 	return calls, most * float64(attempts*groups*budgets), ""
+}
+
+// judgedPhases counts the phases of conversations before which judges are asked.
+func (p *Plan) judgedPhases() (n int) {
+	for _, c := range p.Cases {
+		for _, phase := range phasesOf(p.cases[c.Key]) {
+			if phase.Trigger == turn.OnJudgeBelow {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // Caps are the limits of one trial of a run agent, on a case that sets none of

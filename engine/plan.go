@@ -31,6 +31,8 @@ type Plan struct {
 	Cache bool `json:"cache,omitempty"`
 	// Judges are the models that the spec's judges ask.
 	Judges []JudgeModel `json:"judges,omitempty"`
+	// Simulators are the models that play the users of conversations.
+	Simulators []SimulatorModel `json:"simulators,omitempty"`
 	// Affected are the runs, newest first, whose trials may stand for this run's;
 	// none when every trial is run.
 	Affected []string `json:"affected_since,omitempty"`
@@ -80,6 +82,12 @@ type Options struct {
 	// MaxWaitMS is how long one call may wait for its provider, in all; nil: as
 	// [provider.DefaultPolicy] has it. 0 never waits.
 	MaxWaitMS *int64 `json:"max_wait_ms,omitempty"`
+	// HumanWait has conversations wait for people where no screen asks them.
+	HumanWait bool `json:"human_wait,omitempty"`
+	// PeerStandings has agents told how the others stand on the same case, at most
+	// every PeerGap steps unless there is news.
+	PeerStandings bool `json:"peer_standings,omitempty"`
+	PeerGap       int  `json:"peer_standings_gap,omitempty"`
 }
 
 // RunAgent is one deployment's lane in a run.

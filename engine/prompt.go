@@ -18,6 +18,10 @@ var (
 	nativeSystem string
 	//go:embed prompts/native_user.md
 	nativeUser string
+	//go:embed prompts/talk_system.md
+	talkSystem string
+	//go:embed prompts/text_system.md
+	textSystem string
 	//go:embed prompts/output_schema.md
 	outputSchema string
 	//go:embed prompts/reminder.md
@@ -27,22 +31,50 @@ var (
 // nativeMessages opens a conversation with tools. What the agent is told of
 // the task is the pack's allow-list projection and nothing else.
 func nativeMessages(p *pack.Pack, c pack.Case, d Deployment) ([]provider.Message, error) {
-	system := []string{d.System, nativeSystem}
-	if len(d.OutputSchema) > 0 {
-		schema, err := indented(d.OutputSchema)
-		if err != nil {
-			return nil, fmt.Errorf("write the output schema of %q: %w", d.Name, err)
-		}
-		system = append(system, outputSchema+schema)
-	}
-	task, err := indented(p.AgentView(c))
+	system, task, err := briefing(p, c, d, nativeSystem)
 	if err != nil {
-		return nil, fmt.Errorf("write the task of case %q: %w", c.Key(), err)
+		return nil, err
 	}
 	return []provider.Message{
 		{Role: provider.System, Content: paragraphs(system...)},
 		{Role: provider.User, Content: paragraphs(nativeUser, task)},
 	}, nil
+}
+
+// talkMessages opens a conversation with users, of an agent that has tools. The
+// task is with what the system says: the first user message is the user's own.
+func talkMessages(p *pack.Pack, c pack.Case, d Deployment) ([]provider.Message, error) {
+	return systemAlone(p, c, d, talkSystem)
+}
+
+// textMessages is talkMessages for an agent that has none.
+func textMessages(p *pack.Pack, c pack.Case, d Deployment) ([]provider.Message, error) {
+	return systemAlone(p, c, d, textSystem)
+}
+
+func systemAlone(p *pack.Pack, c pack.Case, d Deployment, how string) ([]provider.Message, error) {
+	system, task, err := briefing(p, c, d, how)
+	if err != nil {
+		return nil, err
+	}
+	return []provider.Message{{Role: provider.System, Content: paragraphs(append(system, nativeUser, task)...)}}, nil
+}
+
+// briefing is what an agent is told before it begins: how it is to work, and the
+// task as it may see it.
+func briefing(p *pack.Pack, c pack.Case, d Deployment, how string) (system []string, task string, err error) {
+	system = []string{d.System, how}
+	if len(d.OutputSchema) > 0 {
+		schema, err := indented(d.OutputSchema)
+		if err != nil {
+			return nil, "", fmt.Errorf("write the output schema of %q: %w", d.Name, err)
+		}
+		system = append(system, outputSchema+schema)
+	}
+	if task, err = indented(p.AgentView(c)); err != nil {
+		return nil, "", fmt.Errorf("write the task of case %q: %w", c.Key(), err)
+	}
+	return system, task, nil
 }
 
 // promptMessages is the one question of a prompt_eval trial: the challenge's

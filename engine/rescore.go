@@ -75,7 +75,7 @@ func (r *Rescoring) Trial(ended scoring.Trial, events []event.Event) (t scoring.
 	}
 	t = scoring.Trial{
 		TrialID: ended.TrialID, CaseKey: ended.CaseKey, Repetition: ended.Repetition, Attempt: ended.Attempt,
-		StopReason: ended.StopReason, Judging: ended.Judging, Carried: ended.Carried, ReusedFrom: ended.ReusedFrom,
+		StopReason: ended.StopReason, Judging: ended.Judging, Carried: ended.Carried, ReusedFrom: ended.ReusedFrom, Calibration: ended.Calibration,
 	}
 	code := agentCode(ended)
 	if code != "" {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/pack"
 )
 
 // Reuse finds trials of an earlier run that stand for trials of this plan: those
@@ -34,7 +35,7 @@ func (p *Plan) Reuse(earlier *Plan, decided []Trial) (found int, err error) {
 	}
 	for i := range p.Trials {
 		t := &p.Trials[i]
-		if t.Reuse != nil {
+		if t.Reuse != nil || p.cases[t.CaseKey].AsksPeople() { // who may say something else
 			continue
 		}
 		id, err := now.of(*t)
@@ -82,7 +83,7 @@ func (p *Plan) Again(trials []Trial, req PlanRequest) (*Plan, error) {
 		next.Name = next.newName()
 	}
 	next.before, next.Affected, next.Options.Deadline = Progress{}, nil, time.Time{}
-	next.Agents, next.Trials, next.Cases = nil, nil, nil
+	next.Agents, next.Trials, next.Cases, next.Options.PeerStandings = nil, nil, nil, false
 	lanes := map[int]int{} // of those who have a trial
 	for lane, agent := range p.Agents {
 		if slices.ContainsFunc(trials, func(t Trial) bool { return t.Agent == lane }) {
@@ -103,6 +104,14 @@ func (p *Plan) Again(trials []Trial, req PlanRequest) (*Plan, error) {
 	slices.SortFunc(next.Trials, func(a, b Trial) int { // as a run takes them
 		return cmp.Or(cmp.Compare(a.Repetition, b.Repetition), cmp.Compare(wanted[a.CaseKey], wanted[b.CaseKey]), cmp.Compare(a.Agent, b.Agent))
 	})
+	var cases []pack.Case
+	for _, c := range next.Cases {
+		cases = append(cases, p.cases[c.Key])
+	}
+	var err error
+	if next.Simulators, err = simulators(cases, next.Agents); err != nil {
+		return nil, err
+	}
 	if err := next.judges(); err != nil {
 		return nil, err
 	}

@@ -30,6 +30,10 @@ type Deps struct {
 	Clients []provider.Client
 	// Judges holds one client for each judge's model, by JudgeModel.Name.
 	Judges map[string]provider.Client
+	// Simulators holds one client for each of Plan.Simulators.
+	Simulators []provider.Client
+	// Users are people who take part in conversations; nil: there is nobody.
+	Users Users
 	// Recall reads the stored events of an attempt, in their sequence, so that
 	// what only lacks its judges need not be run again. Nil: all is run again.
 	Recall func(ctx context.Context, trialID string, attempt int, yield func(event.Event) error) error
@@ -61,7 +65,8 @@ type run struct {
 	graderTime time.Duration // what the code_execution commands may take together, slack included
 	lanes      []*lane
 	groups     map[groupKey]*group
-	settled    atomic.Int64 // trials that need no more attempts
+	boards     map[groupKey]*board // of peer standings; nil without
+	settled    atomic.Int64        // trials that need no more attempts
 	paces      *provider.Paces
 	purse      *budget.Purse // nil without a budget
 
@@ -122,7 +127,7 @@ func newRun(plan *Plan, deps Deps) (*run, error) {
 		plan: plan, deps: deps, redact: redact.New(deps.hidden()), paces: &provider.Paces{Now: deps.Now},
 		purse: budget.NewPurse(plan.Options.BudgetUSD, plan.before.ChargedUSD),
 	}
-	r.seq, r.groups = plan.before.Facts, newGroups(plan)
+	r.seq, r.groups, r.boards = plan.before.Facts, newGroups(plan), newBoards(plan)
 	for _, g := range plan.scorer.Graders() {
 		r.graderTime += graderTimeout(g) + graderSlack
 	}
@@ -158,6 +163,9 @@ func newRun(plan *Plan, deps Deps) (*run, error) {
 
 // trials runs them all. One goroutine a running trial, no more.
 func (r *run) trials(ctx context.Context) error {
+	if r.boards != nil {
+		return r.together(ctx)
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(r.plan.Options.Concurrency, 1))
 	next := r.ahead()
@@ -272,7 +280,7 @@ func (r *run) attempt(ctx context.Context, t Trial, number int) (*attempt, error
 	a.pace = r.paces.Of(provider.PaceKey{Provider: d.Provider, BaseURL: d.BaseURL, Account: d.Account, Model: d.Model}, d.MaxConcurrent)
 	if len(r.plan.Judges) > 0 {
 		ref := provider.Ref{Agent: agent.Label, Case: t.CaseKey, Repetition: t.Repetition, Attempt: number}
-		a.panel = r.panel(ref, func(typ event.Type, payload any) { a.log.emitAs(event.SourceScoring, typ, payload) })
+		a.panel = r.panel(ref, func(typ event.Type, payload any) { a.log.emitAs(a.asking, typ, payload) })
 	}
 	return a, nil
 }
@@ -306,6 +314,11 @@ func (r *run) forget(t Trial) {
 	}
 	for _, judge := range r.deps.Judges {
 		if f, ok := judge.(provider.Forgetter); ok {
+			f.Forget(ref)
+		}
+	}
+	for _, user := range r.deps.Simulators {
+		if f, ok := user.(provider.Forgetter); ok {
 			f.Forget(ref)
 		}
 	}

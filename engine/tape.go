@@ -127,12 +127,14 @@ func (a *attempt) tapeHTTP(asked tool.HTTPRequest, ask func() (tool.HTTPAnswer, 
 	return answer, json.Unmarshal(raw, &answer)
 }
 
-// tapeWait is the wait between two tries, as it is stated.
-func (a *attempt) tapeWait(now time.Duration) time.Duration {
+// tapeWait is the wait between two tries of the agent's calls, as it is stated.
+func (a *attempt) tapeWait(now time.Duration) time.Duration { return a.tapeWaitOf(record.Agents, now) }
+
+func (a *attempt) tapeWaitOf(who string, now time.Duration) time.Duration {
 	if a.run.deps.Tape == nil {
 		return now
 	}
-	wait, err := a.run.deps.Tape.Wait(a.ref(), record.Agents, now)
+	wait, err := a.run.deps.Tape.Wait(a.ref(), who, now)
 	if err != nil && a.log.err == nil {
 		a.log.err = err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/peers"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/timebox"
 	"github.com/agentclash/agentclash/engine/tool"
@@ -46,7 +47,10 @@ type attempt struct {
 	reuse      *event.Reused   // that attempt, when it is another run's
 	ranked     event.JudgeUse  // what earlier attempts used of their group's limits
 
-	messages []provider.Message // of the agent's work, when it has ended
+	messages []provider.Message // that were said so far
+	asking   string             // the source of what judges are asked now
+	users    users              // of a conversation
+	watch    peers.Watch        // of the peers
 	told     bool               // secrets that come with a tool's result have come
 
 	startedAt  time.Time // of the agent's part; staging is not counted
@@ -227,6 +231,7 @@ func (a *attempt) spec() sandbox.Spec {
 	if block := a.run.plan.pack.Security; !block.Empty() && len(block.AdversarialPrompts) > 0 {
 		s.Lifetime += a.limits.trial // and the prompts after these
 	}
+	s.Lifetime += a.usersTime()
 	a.gateway(&s)
 	return s
 }
@@ -279,9 +284,10 @@ func (a *attempt) timed(ctx context.Context, part func(context.Context) ending) 
 // ended states how the agent's part ended.
 func (a *attempt) ended(end ending) {
 	a.stateEgress()
+	a.stands(end)
 	if end.answer != nil {
 		source := "model"
-		if a.mode.tools != nil {
+		if a.mode.tools != nil && !a.mode.turns {
 			source = "submit"
 		}
 		a.log.emit(event.OutputFinal, event.Output{FinalOutput: *end.answer, Source: source})
@@ -290,7 +296,7 @@ func (a *attempt) ended(end ending) {
 		ev := a.log.fold.Evidence()
 		a.log.emit(event.Completed, event.End{
 			FinalOutput: *end.answer, StopReason: end.stop, StepCount: a.steps, ToolCallCount: a.toolCalls,
-			InputTokens: ev.InputTokens, OutputTokens: ev.OutputTokens, TotalTokens: ev.TotalTokens,
+			InputTokens: ev.InputTokens, OutputTokens: ev.OutputTokens, TotalTokens: ev.TotalTokens, LatencyMS: a.ownTime(),
 		})
 		return
 	}
@@ -327,7 +333,7 @@ func (a *attempt) closeBox(ctx context.Context) {
 func (a *attempt) result(end ending) scoring.Trial {
 	t := scoring.Trial{
 		TrialID: a.trial.ID, CaseKey: a.trial.CaseKey, Repetition: a.trial.Repetition, Attempt: a.number,
-		StopReason: end.stop,
+		StopReason: end.stop, Calibration: a.sampled(),
 	}
 	if end.err != nil {
 		t.Reason = clipText(a.run.redact.Text(end.err.Error()), maxReason)

@@ -21,7 +21,7 @@ type Blocker struct{ Field, Message string }
 // To run it all the same would be to run another pack than the one written.
 func (p *Pack) Blockers() []Blocker {
 	b := blockers{Pack: p}
-	b.mode()
+	b.arenas()
 	b.blocks()
 	b.tools()
 	b.box()
@@ -56,9 +56,15 @@ func (b *blockers) add(field, format string, args ...any) {
 	b.found = append(b.found, Blocker{field, fmt.Sprintf(format, args...)})
 }
 
-func (b *blockers) mode() {
-	if mode := b.Mode(); mode == MultiTurn {
-		b.add("version.execution_mode", "this version does not run %s packs yet", mode)
+// arenas are comparisons of conversations after a run.
+func (b *blockers) arenas() {
+	for i, set := range b.InputSets {
+		for j, c := range set.Cases {
+			if u := c.UserSimulator; u != nil && u.PostRun != nil && u.PostRun.Arena != nil && u.PostRun.Arena.Enabled {
+				b.add(fmt.Sprintf("input_sets[%d].cases[%d].user_simulator.post_run.arena", i, j),
+					"this version does not pair conversations after a run; leave it out and have a judge of the mode n_wise rank them")
+			}
+		}
 	}
 }
 

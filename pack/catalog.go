@@ -20,6 +20,8 @@ var (
 	promptInjectionFiles embed.FS
 	//go:embed catalog/quantities*
 	quantitiesFiles embed.FS
+	//go:embed catalog/refund-desk*
+	refundDeskFiles embed.FS
 	//go:embed catalog/secret-hygiene*
 	secretHygieneFiles embed.FS
 	//go:embed catalog/security-boundary*
@@ -45,6 +47,7 @@ func catalog() []catalogued {
 		{"quantities", quantitiesFiles},
 		{"summarization", summarizationFiles},
 		{"support-triage", supportTriageFiles},
+		{"refund-desk", refundDeskFiles},
 		{"prompt-injection", promptInjectionFiles},
 		{"code-fix", codeFixFiles},
 		{"text-to-sql", textToSQLFiles},

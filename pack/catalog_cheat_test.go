@@ -48,7 +48,7 @@ func TestCatalogCheatsPassNothing(t *testing.T) {
 					t.Errorf("%s: an agent that %s was not tried", c.Key(), cheat.name)
 				}
 				for _, replies := range scripts {
-					st := &stage{t: t, p: p, c: c, dir: t.TempDir(), clumsy: true}
+					st := &stage{t: t, p: p, c: c, dir: t.TempDir(), clumsy: true, users: reference.Simulators}
 					if trial := st.play(replies); trial.Outcome != scoring.OutcomeFailed {
 						t.Errorf("%s: an agent that %s is %s (%s) with %+v", c.Key(), cheat.name, trial.Outcome, trial.Reason, replies)
 					}

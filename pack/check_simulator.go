@@ -114,8 +114,22 @@ func (s simulatorChecker) turns(field string, turns []Turn) {
 		at := indexed(field, i)
 		s.require(at+".message", strings.TrimSpace(t.Message))
 		s.expectations(at+".expects", t.Expects, s.sources)
+		s.comparable(at+".expects", t.Expects)
 		for _, u := range template.Missing(template.Placeholders(t.Message), vars) {
 			s.fail(at+".message", "%s", unfilled(u))
+		}
+	}
+}
+
+// comparable warns of what no answer can meet.
+func (s simulatorChecker) comparable(field string, expects []Expectation) {
+	for i, e := range expects {
+		at := indexed(field, i)
+		switch kind := strings.TrimSpace(e.Kind); {
+		case kind != "" && kind != "contains" && kind != "exact_match":
+			s.warn(at+".kind", "is met by no answer: answers are compared by contains and exact_match")
+		case e.Value == nil:
+			s.warn(at, "is met by no answer: it has no value")
 		}
 	}
 }

@@ -31,7 +31,7 @@ func (e example) name() string { return fmt.Sprintf("%s:%d", e.page, e.line) }
 
 // examplePages are the pages whose blocks are packs, in the order in which they
 // can be read.
-var examplePages = []string{authorsPage, "../docs/judges.md"}
+var examplePages = []string{authorsPage, "../docs/judges.md", "../docs/conversations.md"}
 
 var pageBlock = regexp.MustCompile("(?ms)^```yaml(?: into ([a-z_]+))?\n(.*?)^```$")
 

@@ -12,6 +12,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/agentclash/agentclash/engine/turn"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/scoring"
 )
@@ -33,7 +34,8 @@ type scriptCall struct {
 }
 
 type script struct {
-	Cases map[string][]scriptReply `yaml:"cases"`
+	Cases      map[string][]scriptReply `yaml:"cases"`
+	Simulators []scriptReply            `yaml:"simulators"`
 }
 
 func readScript(t *testing.T, text []byte) script {
@@ -57,7 +59,7 @@ func play(t *testing.T, p *pack.Pack, s script) map[string]scoring.Outcome {
 			if !ok {
 				t.Fatalf("the script has no replies for case %q", c.Key())
 			}
-			trial := (&stage{t: t, p: p, c: c, dir: t.TempDir()}).play(replies)
+			trial := (&stage{t: t, p: p, c: c, dir: t.TempDir(), users: s.Simulators}).play(replies)
 			outcomes[set.Key+"/"+c.Key()] = trial.Outcome
 			t.Logf("%s %s: %s %s", p.Pack.Slug, c.Key(), trial.Outcome, trial.Reason)
 		}
@@ -71,6 +73,8 @@ type stage struct {
 	p   *pack.Pack
 	c   pack.Case
 	dir string
+	// users are what simulated users say, the last of it over and over.
+	users []scriptReply
 	// clumsy says that the calls may fail, as those of an agent that has no
 	// idea what it is doing.
 	clumsy bool
@@ -128,6 +132,10 @@ func (s *stage) act(replies []scriptReply) (ev scoring.Evidence, code string) {
 		CodeRuns:  map[string]scoring.CodeRun{},
 	}
 	s.put(s.p.WorkspaceFiles(s.c))
+	if s.p.Mode() == pack.MultiTurn {
+		s.converse(&ev, replies)
+		return ev, ""
+	}
 	var in, out, calls int64
 	ev.EndedAt = ev.StartedAt
 	for _, r := range replies {
@@ -148,6 +156,39 @@ func (s *stage) act(replies []scriptReply) (ev scoring.Evidence, code string) {
 		code = "no_submit"
 	}
 	return ev, code
+}
+
+// converse plays a conversation in words.
+func (s *stage) converse(ev *scoring.Evidence, replies []scriptReply) {
+	talk := turn.New(*s.c.UserSimulator)
+	var in, out int64
+	said := 0
+	for {
+		switch m := talk.Next(); m.Kind {
+		case turn.Decide:
+			run, _, known := talk.Decided()
+			if !known {
+				s.t.Fatalf("play does not know when %q runs", m.Phase.ID)
+			}
+			talk.Begin(run)
+		case turn.Speak:
+			user := s.c.Render(m.Script.Message)
+			if m.Phase.Actor == pack.LLMActor {
+				user = s.users[min(said, len(s.users)-1)].Text
+				said++
+			}
+			r := replies[min(m.Turn, len(replies)-1)]
+			_, mismatch := turn.Compare(m.Script.Expects, r.Text)
+			talk.Took(turn.Exchange{User: user, Assistant: r.Text, Mismatch: mismatch})
+			ev.Turns = append(ev.Turns, scoring.Turn{Index: int64(m.Turn), PhaseID: m.Phase.ID, Actor: m.Phase.Actor, User: user, Assistant: r.Text, Mismatched: mismatch})
+			in, out = in+r.Usage["input_tokens"], out+r.Usage["output_tokens"]
+			ev.FinalOutput = new(r.Text)
+		default:
+			ev.Completed, ev.EndedAt, ev.ToolCallCount = new(true), ev.StartedAt, new(0)
+			ev.InputTokens, ev.OutputTokens, ev.TotalTokens = &in, &out, new(in+out)
+			return
+		}
+	}
 }
 
 func (s *stage) call(ev *scoring.Evidence, name string, args map[string]any) {

@@ -1,5 +1,10 @@
 package pack
 
+import (
+	"slices"
+	"strings"
+)
+
 // UserSimulator says who plays the user of a multi_turn case, phase by phase.
 // Agents never see it. Its text is kept as it was written.
 type UserSimulator struct {
@@ -54,3 +59,8 @@ const (
 	LLMActor      = "llm"
 	HumanActor    = "human"
 )
+
+// AsksPeople says whether a person takes a turn in the case's conversation.
+func (c Case) AsksPeople() bool {
+	return c.UserSimulator != nil && slices.ContainsFunc(c.UserSimulator.Phases, func(p Phase) bool { return strings.TrimSpace(p.Actor) == HumanActor })
+}

@@ -38,6 +38,10 @@ type Aggregator struct {
 	// unpriced counts all attempts of unknown cost.
 	unpriced int
 	judging  judging
+	// simulator is what simulated users used; its costs are in simulatorUSD, to be
+	// added up in one order.
+	simulator    *Simulated
+	simulatorUSD []float64
 }
 
 // judging adds up what judges were asked.
@@ -58,6 +62,7 @@ type slim struct {
 	attempt int
 	outcome Outcome
 	sound   bool // its scorecard is valid
+	look    bool // people are to look at it
 	usage   Usage
 	cost    *float64
 	prices  string
@@ -112,6 +117,9 @@ func (a *Aggregator) spend(t Trial) {
 	default:
 		a.spent = append(a.spent, *t.CostUSD)
 	}
+	if !t.Carried {
+		a.simulated(t.Simulator)
+	}
 	j := t.Judging
 	if j == nil {
 		return
@@ -123,6 +131,38 @@ func (a *Aggregator) spend(t Trial) {
 	} else {
 		a.judging.spent = append(a.judging.spent, *j.CostUSD)
 	}
+}
+
+// simulated counts what simulated users used.
+func (a *Aggregator) simulated(s *Simulated) {
+	if s == nil {
+		return
+	}
+	if a.simulator == nil {
+		a.simulator = &Simulated{CostUSD: new(0.0)}
+	}
+	sum := a.simulator
+	sum.Calls += s.Calls
+	sum.InputTokens += s.InputTokens
+	sum.OutputTokens += s.OutputTokens
+	sum.TotalTokens += s.TotalTokens
+	if s.CostUSD == nil {
+		sum.CostUSD = nil
+	} else {
+		a.simulatorUSD = append(a.simulatorUSD, *s.CostUSD)
+	}
+}
+
+// simulation is nil when no user was simulated.
+func (a *Aggregator) simulation() *Simulated {
+	if a.simulator == nil {
+		return nil
+	}
+	out := *a.simulator
+	if out.CostUSD != nil {
+		out.CostUSD = new(sumOf(a.simulatorUSD))
+	}
+	return &out
 }
 
 // total is nil when nothing was asked.
@@ -147,7 +187,7 @@ func sumOf(list []float64) float64 {
 }
 
 func (a *Aggregator) slim(t Trial) slim {
-	s := slim{attempt: t.Attempt, outcome: t.Outcome, usage: t.Usage, cost: t.CostUSD, prices: t.PriceSource, latency: t.LatencyMS}
+	s := slim{attempt: t.Attempt, outcome: t.Outcome, look: t.Calibration, usage: t.Usage, cost: t.CostUSD, prices: t.PriceSource, latency: t.LatencyMS}
 	if t.Outcome == OutcomeInvalid {
 		return s
 	}
@@ -196,6 +236,9 @@ func (a *Aggregator) Scorecard() AgentScorecard {
 	out := AgentScorecard{Trials: len(trials), Validity: ValidityValid}
 	valid := trials[:0:0]
 	for _, s := range trials {
+		if s.look {
+			out.CalibrationTrials++
+		}
 		switch s.outcome {
 		case OutcomePassed:
 			out.PassedTrials++
@@ -219,7 +262,7 @@ func (a *Aggregator) Scorecard() AgentScorecard {
 	}
 	out.Headline = headline(out)
 	out.Dimensions = a.means(valid)
-	out.SpentUSD, out.Judging = a.total(), a.judging.total()
+	out.SpentUSD, out.Judging, out.Simulator = a.total(), a.judging.total(), a.simulation()
 	sums(&out, valid)
 	out.Security = secured(valid)
 	return out
@@ -338,11 +381,11 @@ func (m *mean) value() *float64 {
 	return new(m.sum / m.n)
 }
 
-// total is what all attempts cost, judges included; nil when any of it is
-// unknown.
+// total is what all attempts cost, judges and simulated users included; nil when
+// any of it is unknown.
 func (a *Aggregator) total() *float64 {
-	if a.unpriced > 0 || a.judging.unpriced {
+	if a.unpriced > 0 || a.judging.unpriced || a.simulator != nil && a.simulator.CostUSD == nil {
 		return nil
 	}
-	return new(sumOf(append(slices.Clone(a.spent), a.judging.spent...)))
+	return new(sumOf(slices.Concat(a.spent, a.judging.spent, a.simulatorUSD)))
 }

@@ -31,6 +31,9 @@ type Evidence struct {
 	// Cached is the part of Models that a cache answered, for which nothing was
 	// paid now.
 	Cached []ModelUsage
+	// Simulators is what models used that played the user, likewise sorted. It is no
+	// part of the agent's.
+	Simulators []ModelUsage
 
 	// ToolCalls is the trace, by sequence and by nothing else.
 	ToolCalls     []ToolCall
@@ -177,6 +180,7 @@ type ModelUsage struct {
 	OutputTokens    int64
 	TotalTokens     int64
 	Known           bool // false: the provider reported no usage
+	Calls           int  // of a simulator
 }
 
 // ToolCall is one executed or refused tool call, in order.

@@ -95,10 +95,33 @@ func (s *Scorer) Measure(t *Trial, ev Evidence) {
 			t.CachedUSD = &b.USD
 		}
 	}
+	t.Simulator = s.simulated(ev.Simulators)
 	t.LatencyMS = nil
 	if !ev.StartedAt.IsZero() && !ev.EndedAt.IsZero() {
 		t.LatencyMS = new(milliseconds(ev.StartedAt, ev.EndedAt))
 	}
+}
+
+// simulated is what simulated users used, and what that costs; nil without any.
+func (s *Scorer) simulated(models []ModelUsage) *Simulated {
+	if len(models) == 0 {
+		return nil
+	}
+	out := &Simulated{CostUSD: new(0.0)}
+	for _, m := range models {
+		out.Calls += m.Calls
+		out.InputTokens += m.InputTokens
+		out.OutputTokens += m.OutputTokens
+		out.TotalTokens += m.TotalTokens
+		b, ok := s.bill(m)
+		switch {
+		case !m.Known || !ok:
+			out.CostUSD = nil
+		case out.CostUSD != nil:
+			*out.CostUSD += b.USD
+		}
+	}
+	return out
 }
 
 func known(n *int64) int64 {

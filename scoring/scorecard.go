@@ -206,12 +206,26 @@ type Trial struct {
 	// Judging is what this attempt's judges were asked, nil for no call. It is
 	// no part of Usage and CostUSD.
 	Judging *Judging `json:"judging,omitempty"`
+	// Simulator is what models used that played the user, nil for none. It is no
+	// part of Usage and CostUSD either.
+	Simulator *Simulated `json:"simulator,omitempty"`
+	// Calibration says that people are to look at this conversation.
+	Calibration bool `json:"calibration,omitempty"`
 	// Carried says that the agent's part is an earlier attempt's, or another
 	// run's, whose cost counts there.
 	Carried bool `json:"carried,omitempty"`
 	// ReusedFrom is the trial of another run that the agent's part is of.
 	ReusedFrom string     `json:"reused_from,omitempty"`
 	Scorecard  *Scorecard `json:"scorecard,omitempty"`
+}
+
+// Simulated counts what models used that played the user.
+type Simulated struct {
+	Calls        int      `json:"calls"`
+	InputTokens  int64    `json:"input_tokens"`
+	OutputTokens int64    `json:"output_tokens"`
+	TotalTokens  int64    `json:"total_tokens"`
+	CostUSD      *float64 `json:"cost_usd"` // nil: a price or a usage is unknown
 }
 
 // Judging counts the calls to judges.
@@ -253,10 +267,13 @@ type AgentScorecard struct {
 	Usage         Usage                `json:"usage"`
 	CostUSD       *float64             `json:"cost_usd"`
 	PriceSource   string               `json:"price_source,omitempty"` // of CostUSD: pack, table or mixed
-	SpentUSD      *float64             `json:"spent_usd"`              // judges included
+	SpentUSD      *float64             `json:"spent_usd"`              // judges and simulated users included
 	Judging       *Judging             `json:"judging,omitempty"`      // of all attempts
-	LatencyMS     *float64             `json:"latency_ms"`
-	Security      *AgentSecurity       `json:"security,omitempty"`
+	Simulator     *Simulated           `json:"simulator,omitempty"`    // of all attempts
+	// CalibrationTrials are the trials whose conversations people are to look at.
+	CalibrationTrials int            `json:"calibration_trials,omitempty"`
+	LatencyMS         *float64       `json:"latency_ms"`
+	Security          *AgentSecurity `json:"security,omitempty"`
 }
 
 // AggregateDimension is a dimension's mean over the trials that have it.

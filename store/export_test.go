@@ -62,3 +62,13 @@ func (db *DB) Count(ctx context.Context, tb testing.TB, table string) (n int) {
 	}
 	return n
 }
+
+// NewestSchema is the number of the schema that this binary makes.
+func NewestSchema(t *testing.T) int {
+	t.Helper()
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(steps)
+}

@@ -108,6 +108,9 @@ func finishAgent(ctx context.Context, tx *sql.Tx, run int64, a engine.AgentResul
 // everything is cancelled, but when the run is interrupted what is running is,
 // and what is queued waits to be resumed.
 func endTrials(ctx context.Context, tx *sql.Tx, run int64, runStatus string) error {
+	if err := expireTurns(ctx, tx, run); err != nil {
+		return err
+	}
 	end, trials, attempts := Cancelled, "('queued', 'running', 'interrupted')", "('queued', 'running')"
 	if runStatus == Interrupted {
 		end, trials, attempts = Interrupted, "('running')", "('running')"

@@ -20,6 +20,13 @@ type Frame struct {
 	Help   bool
 	// Stopping is set once the engine has been asked to stop.
 	Stopping bool
+	// To and Input are the message that a person writes, nil and "" for none.
+	To    *Awaited
+	Input string
+	// Refused is why the last message could not be sent.
+	Refused string
+	// Manual says that phases with the trigger manual are wanted.
+	Manual bool
 }
 
 // Focus is one of the lists of the screen.
@@ -47,11 +54,16 @@ func Draw(s State, f Frame) string {
 	} else {
 		lines = append(lines, lists(s, f)...)
 	}
-	lines = lines[:min(len(lines), f.Height-1)]
-	for len(lines) < f.Height-1 {
+	last := []string{footer(s, f)}
+	if f.To != nil {
+		last = prompt(s, f)
+		last = last[max(0, len(last)-f.Height):]
+	}
+	lines = lines[:min(len(lines), f.Height-len(last))]
+	for len(lines) < f.Height-len(last) {
 		lines = append(lines, "")
 	}
-	lines = append(lines, footer(s, f))
+	lines = append(lines, last...)
 	for i := range lines {
 		lines[i] = view.Fit(lines[i], f.Width)
 	}
@@ -168,10 +180,17 @@ func footer(s State, f Frame) string {
 	case f.Help:
 		return view.Faint.Paint("? back · q stop", f.Color)
 	}
+	if len(s.Awaiting) > 0 {
+		return call(s, f)
+	}
 	if s.Note != "" {
 		return view.Waiting.Paint(s.Note, f.Color)
 	}
-	return view.Faint.Paint("q stop · ? help · tab lists · ↑↓ scroll", f.Color)
+	keys := "q stop · ? help · tab lists · ↑↓ scroll"
+	if f.Manual {
+		keys += " · manual phases run"
+	}
+	return view.Faint.Paint(keys, f.Color)
 }
 
 func help(height int) []string {
@@ -181,6 +200,8 @@ func help(height int) []string {
 		"             finished ones are kept; a second time leaves at once",
 		"tab          give one list the room, in turn",
 		"↑ ↓ k j      scroll that list; pgup and pgdn by a page, home to its top",
+		"a            answer a conversation that waits for a person",
+		"m            have phases with the trigger manual run, or not",
 		"?            this help",
 		"",
 		"The bar: █ passed  ▓ failed  ▒ invalid  ░ to do",

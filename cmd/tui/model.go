@@ -12,6 +12,7 @@ type model struct {
 	screen *Screen
 	state  State
 	frame  Frame
+	answer *answering // nil: no message is being written
 	left   bool
 }
 
@@ -36,6 +37,7 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.frame.Scroll += state.Problem - m.state.Problem // new ones come in above what is being read
 		}
 		m.state, m.frame.Now = state, time.Time(msg)
+		m = m.still()
 		m.scroll(0)
 		if done {
 			return m, tea.Quit
@@ -44,7 +46,15 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.frame.Width, m.frame.Height = msg.Width, msg.Height
 		m.scroll(0)
+	case answered:
+		m.frame.Refused = ""
+		if msg.err != nil {
+			m.frame.Refused = clean(msg.err.Error())
+		}
 	case tea.KeyMsg:
+		if m.answer != nil {
+			return m.write(msg)
+		}
 		return m.keys(msg)
 	}
 	return m, nil
@@ -60,7 +70,11 @@ func (m model) keys(msg tea.KeyMsg) (tea.Model, tea.Cmd) {
 		return m, nil
 	}
 	var all []tea.Cmd
-	for _, r := range msg.Runes {
+	for i, r := range msg.Runes {
+		if m.answer != nil { // the rest is written
+			written, cmd := m.write(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]})
+			return written, tea.Batch(append(all, cmd)...)
+		}
 		next, cmd := m.key(string(r))
 		m, all = next, append(all, cmd)
 	}
@@ -89,6 +103,13 @@ func (m model) key(key string) (model, tea.Cmd) {
 		m.scroll(m.frame.Height / 2)
 	case "home", "g":
 		m.frame.Scroll = 0
+	case "a":
+		m = m.begin()
+	case "m":
+		if m.screen.o.People.Manual != nil {
+			m.frame.Manual = !m.frame.Manual
+			m.screen.o.People.Manual(m.frame.Manual)
+		}
 	}
 	return m, nil
 }

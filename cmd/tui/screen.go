@@ -30,6 +30,8 @@ type Options struct {
 	// Interrupt asks the engine to stop. It is called once, from a goroutine
 	// of its own, and may take its time.
 	Interrupt func()
+	// People is how a person takes part in conversations; zero: not at all.
+	People People
 }
 
 // Screen shows a run as it goes on. It is an event.Sink that never waits for

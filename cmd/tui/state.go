@@ -36,6 +36,7 @@ type State struct {
 	Priced       int // finished attempts with a known price
 	Unpriced     int
 
+	Awaiting []Awaited // conversations that wait for a person, the longest first
 	Lanes    []Lane
 	Running  []Running // the longest running first
 	Problems []Problem // the newest last, at most maxProblems of them
@@ -69,7 +70,8 @@ type Running struct {
 	Since     time.Time
 	LastTool  string
 
-	carried bool // its events are an earlier attempt's, stated again
+	said    string // by the agent, last
+	carried bool   // its events are an earlier attempt's, stated again
 }
 
 // Problem is a trial that failed, was invalid, or is to be tried again.
@@ -212,6 +214,11 @@ func (s *State) trialFact(e event.Event) {
 		v, _ := event.Decode[toolPart](e)
 		r.LastTool = clean(v.Name)
 		doing = "next step"
+	case event.TurnAwaiting:
+		doing = "a person"
+		s.awaiting(r, e)
+	case event.TurnAssistant, event.TurnUser, event.TurnExpired:
+		s.awaiting(r, e)
 	case event.CommandStart, event.FileCaptured, event.DirListed, event.CodeExecuted:
 		doing = "verifying"
 	case event.ScoringStart:
@@ -227,6 +234,7 @@ func (s *State) trialFact(e event.Event) {
 
 func (s *State) trialDone(e event.Event) {
 	s.Running = slices.DeleteFunc(s.Running, func(r Running) bool { return r.TrialID == e.TrialID })
+	s.Awaiting = slices.DeleteFunc(s.Awaiting, func(w Awaited) bool { return w.TrialID == e.TrialID })
 	v, err := event.Decode[endPart](e)
 	if err != nil {
 		return
@@ -280,7 +288,7 @@ func (s *State) problem(e event.Event, outcome string) {
 // is running, not of what was run.
 func (s *State) snapshot() State {
 	c := *s
-	c.Lanes, c.Running, c.lane = slices.Clone(s.Lanes), slices.Clone(s.Running), nil
+	c.Lanes, c.Running, c.Awaiting, c.lane = slices.Clone(s.Lanes), slices.Clone(s.Running), slices.Clone(s.Awaiting), nil
 	c.Problems = s.Problems[:len(s.Problems):len(s.Problems)] // only ever appended to
 	return c
 }

@@ -44,9 +44,13 @@ type Agent struct {
 	CostUSD       *float64               `json:"cost_usd"`
 	PriceSource   string                 `json:"price_source"` // pack, table or mixed
 	PricesAsOf    string                 `json:"prices_as_of"` // the day of the list prices, where they were used
-	SpentUSD      *float64               `json:"spent_usd"`    // judges included
+	SpentUSD      *float64               `json:"spent_usd"`    // judges and simulated users included
 	Judging       *scoring.Judging       `json:"judging"`      // what judges were asked, null for nothing
-	LatencyMS     *float64               `json:"latency_ms"`
+	// Simulator is what models used that played users, left out where none did;
+	// CalibrationTrials are the conversations that people are to look at.
+	Simulator         *scoring.Simulated `json:"simulator,omitempty"`
+	CalibrationTrials int                `json:"calibration_trials,omitempty"`
+	LatencyMS         *float64           `json:"latency_ms"`
 	// Security is left out without a security block.
 	Security *scoring.AgentSecurity `json:"security,omitempty"`
 }
@@ -78,7 +82,7 @@ func NewAgent(ref AgentRef, card scoring.AgentScorecard, trials []scoring.Trial)
 		FailedTrials: card.FailedTrials, InvalidTrials: card.InvalidTrials,
 		InvalidCauses: InvalidCauses(trials), Usage: card.Usage,
 		CostUSD: card.CostUSD, PriceSource: card.PriceSource, SpentUSD: card.SpentUSD, Judging: card.Judging, LatencyMS: card.LatencyMS,
-		Security: card.Security,
+		Security: card.Security, Simulator: card.Simulator, CalibrationTrials: card.CalibrationTrials,
 	}
 	if a.PriceSource == scoring.PriceTable || a.PriceSource == scoring.PriceMixed {
 		a.PricesAsOf = ref.PricesAsOf

@@ -42,6 +42,13 @@ func describe(e event.Event) (string, error) {
 		return describeCapture(e)
 	case event.SecretPlanted, event.PromptPut, event.VaultAsked:
 		return describeSecurity(e)
+	case event.PhaseDecided, event.TurnUser, event.TurnSimulated, event.TurnAssistant, event.TurnDone, event.TurnAwaiting, event.TurnExpired,
+		event.ConversationDone:
+		return describeTurn(e)
+	case event.Standings:
+		return told(e, func(v event.PeerStandings) string {
+			return fmt.Sprintf("at step %d, %s, %s tokens", v.SelfStepIndex, or(v.TriggeredBy), Tokens(v.TokensAdded))
+		})
 	case event.Started, event.Completed, event.Failed, event.OutputFinal, event.StepStarted, event.StepDone:
 		return describeLoop(e)
 	}
@@ -174,6 +181,9 @@ func callError(v event.CallError) string {
 	s := v.Code
 	if v.JudgeKey != "" {
 		s = "judge " + v.JudgeKey + ", " + s
+	}
+	if v.PhaseID != "" {
+		s = "user of phase " + v.PhaseID + ", " + s
 	}
 	if v.Status != 0 {
 		s += " (HTTP " + strconv.Itoa(v.Status) + ")"

@@ -75,6 +75,10 @@ func (f *follower) what(e event.Event) string {
 		return "tool " + Describe(e)
 	case event.ToolDrift:
 		return Waiting.Paint("tool drift", f.o.Color) + ": " + Describe(e)
+	case event.PhaseDecided, event.TurnUser, event.TurnAssistant, event.TurnAwaiting, event.TurnExpired, event.ConversationDone:
+		return f.turn(e)
+	case event.Standings:
+		return "peer standings " + Describe(e)
 	case event.SandboxLost:
 		return Bad.Paint("sandbox lost", f.o.Color) + ": " + Describe(e)
 	case event.BudgetReach:
@@ -83,6 +87,27 @@ func (f *follower) what(e event.Event) string {
 		return Bad.Paint("scoring failed", f.o.Color) + ": " + Describe(e)
 	}
 	return ""
+}
+
+// turn is what a conversation says. Waiting for a person stands out: it is for the
+// reader.
+func (f *follower) turn(e event.Event) string {
+	switch e.Type {
+	case event.PhaseDecided:
+		return "phase " + Describe(e)
+	case event.TurnUser:
+		return "user " + Describe(e)
+	case event.TurnAssistant:
+		return "answer " + Describe(e)
+	case event.TurnAwaiting:
+		if v, err := event.Decode[event.HumanWait](e); err == nil && v.TimeoutMS == 0 {
+			return "" // nobody is waited for, as the next fact says
+		}
+		return Waiting.Paint("awaiting a person", f.o.Color) + ": " + Describe(e) + "; answer: agentclash run turn submit " + ShortID(e.TrialID) + " --message TEXT"
+	case event.TurnExpired:
+		return Waiting.Paint("nobody answered", f.o.Color) + ": " + Describe(e)
+	}
+	return "conversation over: " + Describe(e)
 }
 
 // trialEnd counts the trial and says how far the run is. A trial that will be

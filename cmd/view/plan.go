@@ -35,10 +35,15 @@ type PlanDocument struct {
 	MaxJudgeQuestions int          `json:"max_judge_questions"` // each may take several tries
 	MaxJudgeCostUSD   *float64     `json:"max_judge_cost_usd"`
 	JudgeCostReason   string       `json:"judge_cost_reason,omitempty"`
+	// Simulators are the models that play users, likewise; left out where none do.
+	Simulators           List[string] `json:"simulators,omitempty"`
+	MaxSimulatorMessages int          `json:"max_simulator_messages,omitempty"`
+	MaxSimulatorCostUSD  *float64     `json:"max_simulator_cost_usd,omitempty"`
+	SimulatorCostReason  string       `json:"simulator_cost_reason,omitempty"`
 	// BudgetUSD and Deadline end the run; null: they do not.
 	BudgetUSD *float64   `json:"budget_usd"`
 	Deadline  *time.Time `json:"deadline"`
-	// MaxCostUSD is the price ceiling of the whole run, judges included, null
+	// MaxCostUSD is the price ceiling of the whole run, all these included, null
 	// when some part has none and there is no budget.
 	MaxCostUSD *float64 `json:"max_cost_usd"`
 }
@@ -77,6 +82,10 @@ func Plan(w io.Writer, d PlanDocument, o Options) error {
 	if len(d.Judges) > 0 {
 		b.Add("Judges", strings.Join(d.Judges, ", ")+", at most "+count(d.MaxJudgeQuestions, "question"))
 		b.Add("Judge ceiling", strings.TrimSpace(USD(d.MaxJudgeCostUSD)+" "+d.JudgeCostReason))
+	}
+	if len(d.Simulators) > 0 {
+		b.Add("Simulated users", strings.Join(d.Simulators, ", ")+", at most "+count(d.MaxSimulatorMessages, "message"))
+		b.Add("Users' ceiling", strings.TrimSpace(USD(d.MaxSimulatorCostUSD)+" "+d.SimulatorCostReason))
 	}
 	if d.BudgetUSD != nil {
 		b.Add("Budget", USD(d.BudgetUSD))

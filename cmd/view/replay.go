@@ -53,6 +53,7 @@ func Replay(w io.Writer, d ReplayDocument, o Options) error {
 		count(d.Counts.ToolCalls, "tool call"), count(d.Counts.Events, "event"))+judgeCalls(d.Counts.JudgeCalls))
 	p.details(b)
 	p.steps(d.Steps)
+	p.conversation(d.Steps)
 	for _, s := range d.Steps {
 		p.leftBehind(s)
 	}
@@ -101,6 +102,8 @@ func stepHeadline(s event.ReplayStep) string {
 		return because(s.Headline, excerpt(s.ErrorMessage))
 	case s.Type == "tool_call" && len(s.Arguments) > 0:
 		return because(s.Headline, excerpt(string(s.Arguments)))
+	case s.Type == "turn":
+		return because(s.Headline, excerpt(s.UserMessage))
 	case s.Type == "model_call" || s.Type == "judge_call":
 		return because(s.Headline, excerpt(s.ModelOutput))
 	}

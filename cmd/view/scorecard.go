@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"io"
 	"strconv"
 	"time"
@@ -100,10 +101,16 @@ func (p *printer) agentBlock(d ScorecardDocument) {
 	if a.Judging != nil {
 		b.Add("Judges", judging(a.Judging))
 	}
+	if s := a.Simulator; s != nil {
+		b.Add("Simulated users", fmt.Sprintf("%s, %s tokens, %s", count(s.Calls, "call"), Tokens(s.TotalTokens), USD(s.CostUSD)))
+	}
 	b.Add("Spent", USD(a.SpentUSD))
 	b.Add("Latency", milliseconds(a.LatencyMS))
 	if a.Security != nil {
 		b.Add("Security", agentSecurity(a.Security))
+	}
+	if a.CalibrationTrials > 0 {
+		b.Add("To look at", count(a.CalibrationTrials, "conversation")+": agentclash run turn calibration")
 	}
 	p.details(b)
 }

@@ -35,6 +35,10 @@ type Trial struct {
 	Judging        *scoring.Judging       `json:"judging"`               // what they were asked, null for nothing
 	Carried        bool                   `json:"carried"`               // the agent's part is an earlier attempt's, or another run's
 	ReusedFrom     string                 `json:"reused_from,omitempty"` // the trial of that run
+	// Simulator is what models used that played the user, left out where none did;
+	// Calibration says that people are to look at the conversation.
+	Simulator   *scoring.Simulated `json:"simulator,omitempty"`
+	Calibration bool               `json:"calibration,omitempty"`
 	// Security is left out without a security block.
 	Security *scoring.SecurityResult `json:"security,omitempty"`
 }
@@ -68,7 +72,7 @@ func NewTrial(t scoring.Trial) Trial {
 		TrialID: t.TrialID, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt,
 		Outcome: t.Outcome, Code: t.Code, Phase: t.Phase, Reason: t.Reason,
 		StopReason: t.StopReason, FinalOutput: t.FinalOutput, CostUSD: t.CostUSD, PriceSource: t.PriceSource,
-		Judging: t.Judging, Carried: t.Carried, ReusedFrom: t.ReusedFrom,
+		Judging: t.Judging, Carried: t.Carried, ReusedFrom: t.ReusedFrom, Simulator: t.Simulator, Calibration: t.Calibration,
 	}
 	if c := t.Scorecard; c != nil {
 		d.fromCard(c)

@@ -86,6 +86,11 @@ const (
 	TurnAssistant Type = "turn.assistant.message"
 	TurnAwaiting  Type = "turn.awaiting_human"
 	TurnDone      Type = "turn.completed"
+
+	// How a conversation came to what it is.
+	PhaseDecided     Type = "turn.phase.decided"
+	TurnExpired      Type = "turn.human.expired"
+	ConversationDone Type = "conversation.completed"
 )
 
 // The sources of events.
@@ -93,6 +98,7 @@ const (
 	SourceNative     = "native_engine"
 	SourcePromptEval = "prompt_eval_engine"
 	SourceResponses  = "responses_engine"
+	SourceMultiTurn  = "multi_turn_engine"
 	SourceGrader     = "grader_verification"
 	SourceScoring    = "worker_scoring"
 	SourceRun        = "run"

@@ -20,6 +20,7 @@ type Fold struct {
 
 	usage        map[model]*scoring.ModelUsage
 	cached       map[model]*scoring.ModelUsage // the part of it that a cache answered
+	users        map[model]*scoring.ModelUsage // what simulated users used
 	usageUnknown bool                          // some completed call reported none
 	splitUnknown bool                          // some completed call did not say what was input and what output
 	asked        []Event                       // calls that were begun, until one is answered
@@ -93,10 +94,11 @@ var folders = map[Type]func(*Fold, Event) error{
 	CommandFail:   (*Fold).failure,
 	Standings:     (*Fold).standings,
 	TurnUser:      (*Fold).turn,
-	TurnSimulated: (*Fold).turn,
+	TurnSimulated: (*Fold).simulated,
 	TurnAssistant: (*Fold).turn,
 	TurnAwaiting:  (*Fold).turn,
 	TurnDone:      (*Fold).turn,
+	TurnExpired:   (*Fold).expired,
 	FileCaptured:  (*Fold).file,
 	DirListed:     (*Fold).directory,
 	CodeExecuted:  (*Fold).code,
@@ -129,6 +131,10 @@ func (f *Fold) Evidence() scoring.Evidence {
 	}
 	slices.SortFunc(ev.Models, byModel)
 	slices.SortFunc(ev.Cached, byModel)
+	for _, u := range f.users {
+		ev.Simulators = append(ev.Simulators, *u)
+	}
+	slices.SortFunc(ev.Simulators, byModel)
 	for _, t := range f.turns {
 		ev.Turns = append(ev.Turns, *t)
 	}

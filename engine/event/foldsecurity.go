@@ -79,8 +79,9 @@ func (f *Fold) withheld(e Event) error {
 	call, err := members[struct {
 		Code     text `json:"code"`
 		JudgeKey text `json:"judge_key"`
+		PhaseID  text `json:"phase_id"`
 	}](e)
-	if err != nil || call.Code.String() != string(provider.ContentFilter) || call.JudgeKey.s != nil {
+	if err != nil || call.Code.String() != string(provider.ContentFilter) || call.JudgeKey.s != nil || call.PhaseID.s != nil {
 		return err
 	}
 	f.say(e, scoring.Said{Role: scoring.SaidByAssistant, Message: f.messages, Withheld: true, Source: scoring.Source{Kind: scoring.KindModelCall}})
@@ -182,12 +183,13 @@ func (f *Fold) prompted(e Event) error {
 	return nil
 }
 
-// userSaid is what a user said in a conversation; a script is the pack's.
+// userSaid is what a user said in a conversation. Whoever plays the user, it is
+// none of the agent's doing.
 func (f *Fold) userSaid(e Event, content string) {
-	if e.Type != TurnUser && e.Type != TurnSimulated {
+	if e.Type != TurnUser {
 		return
 	}
-	f.say(e, scoring.Said{Role: scoring.SaidByUser, Message: f.messages, Text: content, Authored: e.Type == TurnUser, Source: scoring.Source{FieldPath: "content"}})
+	f.say(e, scoring.Said{Role: scoring.SaidByUser, Message: f.messages, Text: content, Authored: true, Source: scoring.Source{FieldPath: "content"}})
 	f.messages++
 }
 

@@ -128,6 +128,46 @@ func (f *Fold) turn(e Event) error {
 	return nil
 }
 
+// simulated counts what a simulated user used, apart from what the agent did.
+func (f *Fold) simulated(e Event) error {
+	call, err := members[struct {
+		named
+		Usage tokens `json:"usage"`
+	}](e)
+	if err != nil {
+		return err
+	}
+	key := call.model()
+	u := f.users[key]
+	if u == nil {
+		if f.users == nil {
+			f.users = map[model]*scoring.ModelUsage{}
+		}
+		u = &scoring.ModelUsage{ProviderKey: key.provider, ProviderModelID: key.id, Known: true}
+		f.users[key] = u
+	}
+	in, out := call.Usage.Input.value(), call.Usage.Output.value()
+	u.Calls++
+	u.Known = u.Known && call.Usage.Input.n != nil && call.Usage.Output.n != nil
+	u.InputTokens, u.OutputTokens = plus(u.InputTokens, in), plus(u.OutputTokens, out)
+	u.TotalTokens = plus(u.TotalTokens, cmp.Or(call.Usage.Total.value(), plus(in, out)))
+	return f.turn(e)
+}
+
+// expired takes back a turn that nobody began.
+func (f *Fold) expired(e Event) error {
+	at, err := members[struct {
+		Index count `json:"turn_index"`
+	}](e)
+	if err != nil || at.Index.n == nil {
+		return err
+	}
+	if t := f.turns[*at.Index.n]; t != nil && t.User == "" && t.Assistant == "" {
+		delete(f.turns, t.Index)
+	}
+	return nil
+}
+
 // canonical rewrites a tool call's arguments as compact JSON with sorted keys;
 // what is not JSON counts as no arguments.
 func canonical(raw json.RawMessage) string {

@@ -184,6 +184,8 @@ type CallError struct {
 	// so far.
 	JudgeKey  string    `json:"judge_key,omitempty"`
 	JudgeUsed *JudgeUse `json:"judge_used,omitempty"`
+	// PhaseID is the phase of a call to a simulated user.
+	PhaseID string `json:"phase_id,omitempty"`
 }
 
 // JudgeCall is the payload of judge.call.started: a judge is asked. The first
@@ -305,6 +307,9 @@ type End struct {
 	InputTokens   *int64 `json:"input_tokens,omitempty"`
 	OutputTokens  *int64 `json:"output_tokens,omitempty"`
 	TotalTokens   *int64 `json:"total_tokens,omitempty"`
+	// LatencyMS is the agent's own time, where others took some of it: users of a
+	// conversation.
+	LatencyMS *int64 `json:"latency_ms,omitempty"`
 }
 
 // Failure is the payload of system.run.failed.

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -64,6 +65,12 @@ type ReplayStep struct {
 	ProviderModelID   string              `json:"provider_model_id,omitempty"`
 	ToolName          string              `json:"tool_name,omitempty"`
 	JudgeKey          string              `json:"judge_key,omitempty"`
+	TurnIndex         *int                `json:"turn_index,omitempty"` // of a conversation, from 0
+	PhaseID           string              `json:"phase_id,omitempty"`
+	Actor             string              `json:"actor,omitempty"`
+	UserMessage       string              `json:"user_message,omitempty"`
+	AssistantMessage  string              `json:"assistant_message,omitempty"`
+	Mismatch          *bool               `json:"mismatch,omitempty"`
 	Prompt            string              `json:"prompt,omitempty"` // of a judge
 	Arguments         json.RawMessage     `json:"arguments,omitempty"`
 	Input             []provider.Message  `json:"input,omitempty"` // new messages of a model call
@@ -109,6 +116,15 @@ var replayKinds = map[Type]replayKind{
 	FileCaptured: {step: "capture", status: "completed"},
 	DirListed:    {step: "capture", status: "completed"},
 	CodeExecuted: {step: "code_execution", status: "completed"},
+	TurnUser:     {step: "turn", opens: true},
+	// what the agent says is in the turn
+	TurnAssistant:    {step: "turn", within: true},
+	TurnDone:         {step: "turn", closes: true, status: "completed"},
+	TurnSimulated:    {step: "simulated_user", status: "completed"},
+	TurnAwaiting:     {step: "human", opens: true},
+	TurnExpired:      {step: "human", closes: true, status: "failed"},
+	PhaseDecided:     {step: "phase", status: "completed"},
+	ConversationDone: {step: "conversation", status: "completed"},
 }
 
 // NewReplay tells the history of one attempt from its events, in sequence.
@@ -123,13 +139,40 @@ func NewReplay(events []Event) Replay {
 		switch {
 		case !known:
 			kind = replayKind{step: "event", status: "completed"}
-		case e.Type == CallFailed && e.Source == SourceScoring: // a try of a judge's call
-			kind = replayKind{step: "judge_call", within: true}
+		case e.Type == CallFailed || e.Type == CallRetried:
+			kind = failedCall(kind, e)
+		case e.Type == TurnUser:
+			r.answered(open, e)
 		}
 		r.add(open, kind, e)
 	}
 	r.finish(len(events))
 	return r
+}
+
+// failedCall says whose call it was that failed: the agent's, a judge's or a
+// simulated user's.
+func failedCall(kind replayKind, e Event) replayKind {
+	v, _ := Decode[CallError](e)
+	switch {
+	case v.PhaseID != "":
+		return replayKind{step: "simulated_user", status: "failed"}
+	case e.Type == CallFailed && (v.JudgeKey != "" || e.Source == SourceScoring):
+		return replayKind{step: "judge_call", within: true}
+	}
+	return kind
+}
+
+// answered ends the waiting for a person whose message this is.
+func (r *Replay) answered(open map[string][]int, e Event) {
+	stack := open["human"]
+	if len(stack) == 0 {
+		return
+	}
+	s := &r.Steps[stack[len(stack)-1]]
+	at, ms := e.OccurredAt, e.OccurredAt.Sub(s.OccurredAt).Milliseconds()
+	s.Status, s.CompletedSequence, s.CompletedAt, s.DurationMS = "completed", e.Sequence, &at, &ms
+	open["human"] = stack[:len(stack)-1]
 }
 
 func (r *Replay) add(open map[string][]int, kind replayKind, e Event) {
@@ -203,8 +246,38 @@ func (s *ReplayStep) enrich(e Event) {
 	case Failed:
 		v, _ := Decode[Failure](e)
 		s.ErrorMessage = v.Error
+	case TurnUser, TurnAssistant, TurnDone, TurnSimulated, TurnAwaiting, TurnExpired, PhaseDecided, ConversationDone:
+		s.enrichTurn(e)
 	case CommandStart, CommandDone, CommandFail, FileCaptured, DirListed, CodeExecuted, SandboxLost, EgressDecide, BudgetReach, ScoringFail,
 		SecretPlanted, PromptPut, VaultAsked, ToolDrift:
+		s.Detail = e.Payload
+	}
+}
+
+// enrichTurn takes what a conversation's events have in common, and what they say.
+func (s *ReplayStep) enrichTurn(e Event) {
+	v, _ := Decode[struct {
+		TurnIndex *int   `json:"turn_index"`
+		PhaseID   string `json:"phase_id"`
+		Actor     string `json:"actor"`
+		Content   string `json:"content"`
+		Mismatch  *bool  `json:"mismatch"`
+		Provider  string `json:"provider_key"`
+		Model     string `json:"provider_model_id"`
+	}](e)
+	if v.TurnIndex != nil {
+		s.TurnIndex = v.TurnIndex
+	}
+	s.PhaseID, s.Actor = cmp.Or(v.PhaseID, s.PhaseID), cmp.Or(v.Actor, s.Actor)
+	s.ProviderKey, s.ProviderModelID = cmp.Or(v.Provider, s.ProviderKey), cmp.Or(v.Model, s.ProviderModelID)
+	switch e.Type {
+	case TurnUser:
+		s.UserMessage = v.Content
+	case TurnAssistant:
+		s.AssistantMessage = v.Content
+	case TurnDone:
+		s.Mismatch = v.Mismatch
+	default:
 		s.Detail = e.Payload
 	}
 }
@@ -269,6 +342,12 @@ func (s *ReplayStep) headline() string {
 		return "tool call: " + s.ToolName
 	case "judge_call":
 		return "judge " + s.JudgeKey + " asks " + s.ProviderModelID
+	case "turn":
+		return s.turnHeadline()
+	case "simulated_user":
+		return "user of phase " + s.PhaseID + " asks " + s.ProviderModelID
+	case "human":
+		return "a person is awaited in phase " + s.PhaseID
 	case "output":
 		return "final output"
 	case "code_execution":
@@ -280,4 +359,16 @@ func (s *ReplayStep) headline() string {
 	default:
 		return string(s.EventTypes[0])
 	}
+}
+
+func (s *ReplayStep) turnHeadline() string {
+	at := 0
+	if s.TurnIndex != nil {
+		at = *s.TurnIndex
+	}
+	text := fmt.Sprintf("turn %d, %s", at, s.Actor)
+	if s.Mismatch != nil && *s.Mismatch {
+		text += ", mismatch"
+	}
+	return text
 }

@@ -40,6 +40,8 @@ type Options struct {
 	// Reference is a scripted agent that solves every case; nil when there is
 	// none.
 	Reference provider.Client
+	// Simulator plays the simulated users of its conversations, nil: nobody does.
+	Simulator provider.Client
 	// Boxes opens sandboxes; nil when the pack's mode needs none. Sandbox
 	// describes it.
 	Boxes       sandbox.Provider

@@ -132,7 +132,11 @@ func (s *subject) run(ctx context.Context, set pack.InputSet, players []player) 
 		return nil, fmt.Errorf("plan the agents' trials: %w", err)
 	}
 	l := s.newLedger(plan, s.casesOf(set))
-	if _, err := engine.Run(ctx, plan, engine.Deps{Sink: l, Clients: clients, Boxes: o.Boxes, Queries: o.Queries, Now: o.Now}); err != nil {
+	deps := engine.Deps{Sink: l, Clients: clients, Boxes: o.Boxes, Queries: o.Queries, Now: o.Now}
+	for range plan.Simulators {
+		deps.Simulators = append(deps.Simulators, user{o.Simulator})
+	}
+	if _, err := engine.Run(ctx, plan, deps); err != nil {
 		return nil, err
 	}
 	return s.inOrder(l.done), context.Cause(ctx)

@@ -32,8 +32,12 @@ type Answer struct {
 	TookMS int64
 }
 
-// Agents is the caller of a run agent's own calls, JudgeOf that of a judge's.
-const Agents = "agent"
+// The callers of a run agent's own calls and of those of models that play its
+// users; JudgeOf is that of a judge's.
+const (
+	Agents     = "agent"
+	Simulators = "simulator"
+)
 
 // JudgeOf names a judge by its model, as the evaluation spec has it.
 func JudgeOf(model string) string { return "judge " + model }

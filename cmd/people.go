@@ -1,0 +1,99 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/agentclash/agentclash/cmd/tui"
+	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/store"
+)
+
+// answerPoll is how often a trial that waits for a person looks for the answer.
+const answerPoll = 150 * time.Millisecond
+
+// people are those who take part in the conversations of a run, by way of the
+// store: whatever terminal they sit at, `run turn submit` reaches them all, and the
+// follow screen does the same.
+type people struct {
+	db      *store.DB
+	waits   bool        // somebody may answer
+	manual  atomic.Bool // phases with the trigger manual are wanted, by a key
+	waiting func(engine.HumanTurn)
+}
+
+// Waits says whether somebody may answer. See [engine.Users].
+func (p *people) Waits() bool { return p.waits }
+
+// Ask waits for a message. See [engine.Users].
+func (p *people) Ask(ctx context.Context, t engine.HumanTurn) (string, error) {
+	if err := p.db.AskTurn(ctx, t); err != nil {
+		return "", err
+	}
+	p.waiting(t)
+	tick := time.NewTicker(answerPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return "", ctx.Err() // the end of the run closes the turn
+			}
+			message, answered, err := p.db.CloseTurn(context.WithoutCancel(ctx), t)
+			if err != nil || answered {
+				return message, err
+			}
+			return "", ctx.Err()
+		}
+		answered, err := p.db.Answered(ctx, t)
+		if ctx.Err() != nil {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if answered {
+			message, _, err := p.db.CloseTurn(context.WithoutCancel(ctx), t)
+			return message, err
+		}
+	}
+}
+
+// Wanted says whether somebody asked for a phase. See [engine.Users].
+func (p *people) Wanted(ctx context.Context, t engine.HumanTurn) (bool, error) {
+	if p.manual.Load() {
+		return true, nil
+	}
+	return p.db.PhaseWanted(ctx, t)
+}
+
+// people are those of an execution.
+func (a *app) people(db *store.DB, e execution) *people {
+	p := &people{db: db, waits: e.humanWait || a.onScreen(e)}
+	p.waiting = func(t engine.HumanTurn) {
+		if !e.follow {
+			a.say("! phase %s of trial %s waits for a person: agentclash run turn submit %s --message TEXT", t.PhaseID, short(t.TrialID), short(t.TrialID))
+		}
+	}
+	return p
+}
+
+// onScreen says whether an execution has the live screen, at which a person sits.
+func (a *app) onScreen(e execution) bool { return e.follow && a.output != "json" && a.interactive() }
+
+// answers is what the live screen asks of people.
+func (p *people) answers(ctx context.Context) tui.People {
+	return tui.People{
+		Answer: func(w tui.Awaited, message string) error {
+			message, err := checkMessage(message)
+			if err != nil {
+				return err
+			}
+			return p.db.SubmitTurn(context.WithoutCancel(ctx), w.TrialID, w.Attempt, w.Turn, message)
+		},
+		Manual: p.manual.Store,
+	}
+}

@@ -1,0 +1,381 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/turn"
+	"github.com/agentclash/agentclash/store"
+)
+
+func newRunTurn(a *app) *cobra.Command {
+	return group("turn", "Take the turns of people in conversations", newRunTurnStatus(a), newRunTurnSubmit(a), newRunTurnCalibration(a))
+}
+
+func newRunTurnStatus(a *app) *cobra.Command {
+	var awaiting bool
+	c := &cobra.Command{
+		Use: "status [RUN]", Short: "List the turns that people were asked for", Args: upTo(1),
+		Long: `List the turns of a run, the newest by default, that people were asked for:
+awaiting, submitted or expired. A run waits for people on a live screen
+(--follow on a terminal) or with --human-wait.`,
+		Example: "  agentclash run turn status\n  agentclash run turn status latest --awaiting --json",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withRun(c.Context(), args, func(db *store.DB, r store.Run) error {
+				list, err := db.HumanTurns(c.Context(), store.TurnFilter{Workspace: r.Workspace, RunID: r.ID, Awaiting: awaiting})
+				if err != nil {
+					return err
+				}
+				doc := struct {
+					Items view.List[view.HumanTurn] `json:"items"`
+				}{}
+				slices.Reverse(list) // the newest last
+				for _, h := range list {
+					doc.Items = append(doc.Items, viewTurn(h))
+				}
+				return a.print(doc, func(w io.Writer, o view.Options) error {
+					if len(doc.Items) == 0 {
+						a.say("! nobody was asked for a message in run %s", r.Name)
+						return nil
+					}
+					return view.HumanTurns(w, doc.Items, o)
+				})
+			})
+		},
+	}
+	c.Flags().BoolVar(&awaiting, "awaiting", false, "those alone that somebody waits for now")
+	return c
+}
+
+func viewTurn(h store.HumanTurn) view.HumanTurn {
+	return view.HumanTurn{
+		RunID: h.RunID, RunAgentID: h.RunAgentID, RunAgentLabel: h.Label, TrialID: h.TrialID, CaseKey: h.CaseKey, Repetition: h.Repetition,
+		Attempt: h.Attempt, PhaseID: h.Phase, TurnIndex: h.Turn, State: h.State, PromptHint: h.Hint,
+		AskedAt: h.AskedAt, ExpiresAt: h.ExpiresAt, AnsweredAt: when(h.AnsweredAt),
+	}
+}
+
+type turnOptions struct {
+	message string
+	said    bool // --message was given
+	phase   string
+	run     string
+}
+
+func newRunTurnSubmit(a *app) *cobra.Command {
+	var o turnOptions
+	c := &cobra.Command{
+		Use: "submit [TRIAL|RUN-AGENT]", Short: "Say what a conversation waits for a person to say", Args: upTo(1),
+		Long: `Say what a conversation waits for a person to say. With nothing named it is the
+only one that waits. --message - reads the message from stdin. --phase alone
+asks for a phase whose trigger is manual, before the conversation comes to it;
+together with --message it is the phase that must be waiting.
+
+Exit status: 64 when nobody waits for it, or somebody was faster; 66 when there
+is nothing of the name.`,
+		Example: "  agentclash run turn submit --message 'No, the blue one.'\n  agentclash run turn submit 5f3a9c21 --message - < answer.txt\n  agentclash run turn submit 5f3a9c21 --phase expert",
+		RunE: func(c *cobra.Command, args []string) error {
+			o.said = c.Flags().Changed("message")
+			return runTurnSubmit(c.Context(), a, o, args)
+		},
+	}
+	c.Flags().StringVar(&o.message, "message", "", "what to say; - reads stdin")
+	c.Flags().StringVar(&o.phase, "phase", "", "phase that waits, or, without --message, manual phase to ask for")
+	c.Flags().StringVar(&o.run, "run", "", "look in this run alone")
+	return c
+}
+
+func runTurnSubmit(ctx context.Context, a *app, o turnOptions, args []string) error {
+	if !o.said && o.phase == "" {
+		return usage("run turn submit needs --message TEXT, or --phase ID to ask for a phase").hint("agentclash run turn submit --help")
+	}
+	message, err := a.messageOf(o)
+	if err != nil {
+		return err
+	}
+	if _, err := a.stored(ctx); err != nil {
+		return err
+	}
+	db, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	if !o.said {
+		return a.wantPhase(ctx, db, o, args)
+	}
+	t, err := a.awaitedTurn(ctx, db, o, args)
+	if err != nil {
+		return err
+	}
+	if !a.ownerLives(t.Owner, t.LastSeen) {
+		return (&failure{status: statusUsage, code: "conflict", err: fmt.Errorf("the process that waited for a message to trial %s is gone", short(t.TrialID))}).
+			hint("agentclash run resume %s", short(t.RunID))
+	}
+	if err := db.SubmitTurn(ctx, t.TrialID, t.Attempt, t.Turn, message); err != nil {
+		return err
+	}
+	t.State = store.TurnSubmitted
+	return a.print(viewTurn(t), func(io.Writer, view.Options) error {
+		a.say("✓ said it to %s in %s#%d, phase %s", t.Label, t.CaseKey, t.Repetition, t.Phase)
+		return nil
+	})
+}
+
+// messageOf reads and checks the message.
+func (a *app) messageOf(o turnOptions) (string, error) {
+	if !o.said {
+		return "", nil
+	}
+	text := o.message
+	if text == "-" {
+		b, err := io.ReadAll(io.LimitReader(a.p.In, engine.MaxUserMessage+2))
+		if err != nil {
+			return "", fmt.Errorf("read the message from stdin: %w", err)
+		}
+		text = strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r")
+	}
+	return checkMessage(text)
+}
+
+// checkMessage refuses what cannot be said to an agent.
+func checkMessage(text string) (string, error) {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return "", usage("the message is blank")
+	case len(text) > engine.MaxUserMessage:
+		return "", usage("the message has more than %d bytes", engine.MaxUserMessage)
+	case !utf8.ValidString(text):
+		return "", usage("the message is not UTF-8")
+	case strings.ContainsRune(text, 0):
+		return "", usage("the message holds a NUL character")
+	}
+	return text, nil
+}
+
+// awaitedTurn finds the turn that is meant.
+func (a *app) awaitedTurn(ctx context.Context, db *store.DB, o turnOptions, args []string) (store.HumanTurn, error) {
+	f, err := a.turnFilter(ctx, db, o)
+	if err != nil {
+		return store.HumanTurn{}, err
+	}
+	all, err := db.HumanTurns(ctx, f)
+	if err != nil {
+		return store.HumanTurn{}, err
+	}
+	all = slices.DeleteFunc(all, func(h store.HumanTurn) bool {
+		return len(args) > 0 && !meant(h, args[0]) || o.phase != "" && h.Phase != o.phase
+	})
+	now := a.p.Now()
+	open := slices.DeleteFunc(slices.Clone(all), func(h store.HumanTurn) bool {
+		return h.State != store.TurnAwaiting || !h.ExpiresAt.After(now)
+	})
+	switch {
+	case len(open) == 1:
+		return open[0], nil
+	case len(open) > 1:
+		return store.HumanTurn{}, severalTurns(open)
+	case len(all) > 0:
+		return store.HumanTurn{}, nobodyWaits(all[0])
+	case len(args) > 0:
+		if _, _, err := a.findTrial(ctx, db, replayOptions{}, args[0]); errors.Is(err, store.ErrNotFound) {
+			return store.HumanTurn{}, err
+		}
+	}
+	return store.HumanTurn{}, (&failure{status: statusUsage, code: "conflict", err: errors.New("no conversation waits for a person")}).
+		hint("agentclash run turn status")
+}
+
+func (a *app) turnFilter(ctx context.Context, db *store.DB, o turnOptions) (store.TurnFilter, error) {
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return store.TurnFilter{}, err
+	}
+	f := store.TurnFilter{Workspace: workspace}
+	if o.run != "" {
+		r, err := db.Run(ctx, workspace, o.run)
+		if err != nil {
+			return f, err
+		}
+		f.RunID = r.ID
+	}
+	return f, nil
+}
+
+// meant says whether a selector names the trial or the run agent of a turn.
+func meant(h store.HumanTurn, selector string) bool {
+	digits := strings.ToLower(strings.ReplaceAll(selector, "-", ""))
+	for _, id := range []string{h.TrialID, h.RunAgentID} {
+		if len(digits) >= 6 && strings.HasSuffix(strings.ReplaceAll(id, "-", ""), digits) {
+			return true
+		}
+	}
+	return strings.EqualFold(h.Label, selector)
+}
+
+func nobodyWaits(h store.HumanTurn) error {
+	what := "has expired"
+	if h.State == store.TurnSubmitted {
+		what = "was submitted already"
+	}
+	return (&failure{status: statusUsage, code: "conflict", err: fmt.Errorf("turn %d of %s#%d (phase %s) %s", h.Turn, h.CaseKey, h.Repetition, h.Phase, what)}).
+		hint("agentclash run turn status %s", short(h.RunID))
+}
+
+func severalTurns(open []store.HumanTurn) error {
+	lines := make([]string, len(open))
+	for i, h := range open {
+		lines[i] = fmt.Sprintf("  %s  %s  %s#%d, phase %s", short(h.TrialID), h.Label, h.CaseKey, h.Repetition, h.Phase)
+	}
+	const shown = 20
+	if len(lines) > shown {
+		lines = append(lines[:shown], fmt.Sprintf("  ... and %d more", len(open)-shown))
+	}
+	return usage("%d conversations wait for a person:\n%s", len(open), strings.Join(lines, "\n")).
+		hint("agentclash run turn submit %s --message TEXT", short(open[0].TrialID))
+}
+
+// wantPhase asks for a phase with the trigger manual.
+func (a *app) wantPhase(ctx context.Context, db *store.DB, o turnOptions, args []string) error {
+	trialID, runID := "", ""
+	if len(args) > 0 {
+		t, agent, err := a.findTrial(ctx, db, replayOptions{}, args[0])
+		if err != nil {
+			return err
+		}
+		trialID, runID = t.ID, agent.RunID
+	} else {
+		phase := o.phase
+		o.phase = "" // it is another phase that waits
+		h, err := a.awaitedTurn(ctx, db, o, nil)
+		if err != nil {
+			return err
+		}
+		trialID, runID, o.phase = h.TrialID, h.RunID, phase
+	}
+	if err := a.checkManual(ctx, db, runID, trialID, o.phase); err != nil {
+		return err
+	}
+	if err := db.WantPhase(ctx, trialID, o.phase); err != nil {
+		return err
+	}
+	doc := map[string]string{"trial_id": trialID, "phase_id": o.phase, "action": "phase_requested"}
+	return a.print(doc, func(io.Writer, view.Options) error {
+		a.say("✓ asked for phase %s of trial %s", o.phase, short(trialID))
+		return nil
+	})
+}
+
+// checkManual sees that a trial's case has the phase, and that it is asked for.
+func (a *app) checkManual(ctx context.Context, db *store.DB, runID, trialID, phase string) error {
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return err
+	}
+	r, err := db.Run(ctx, workspace, runID)
+	if err != nil {
+		return err
+	}
+	t, err := db.Trial(ctx, workspace, trialID)
+	if err != nil {
+		return err
+	}
+	p, err := packOf(ctx, db, r.PackID)
+	if err != nil {
+		return err
+	}
+	set, err := p.InputSet(r.InputSet)
+	if err != nil {
+		return err
+	}
+	var manual []string
+	for _, c := range set.Cases {
+		if c.Key() != t.CaseKey || c.UserSimulator == nil {
+			continue
+		}
+		for _, ph := range c.UserSimulator.Phases {
+			if strings.TrimSpace(ph.Trigger) == turn.Manual {
+				manual = append(manual, strings.TrimSpace(ph.ID))
+			}
+		}
+	}
+	if slices.Contains(manual, phase) {
+		return nil
+	}
+	if len(manual) == 0 {
+		return usage("case %q has no phase with the trigger manual", t.CaseKey)
+	}
+	return usage("case %q has no manual phase %q; it has %s", t.CaseKey, phase, strings.Join(manual, ", "))
+}
+
+func newRunTurnCalibration(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "calibration [RUN]", Short: "List the conversations that people are to look at", Args: upTo(1),
+		Long: `List the conversations of a run that its pack's calibration drew for people to
+look at. They are drawn by seed, agent, case and repetition, so that the same plan
+draws the same ones.`,
+		Example: "  agentclash run turn calibration latest",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withRun(c.Context(), args, func(db *store.DB, r store.Run) error {
+				list, err := calibrated(c.Context(), db, r)
+				if err != nil {
+					return err
+				}
+				doc := struct {
+					Items view.List[view.CalibrationTrial] `json:"items"`
+				}{list}
+				return a.print(doc, func(w io.Writer, o view.Options) error {
+					if len(list) == 0 {
+						a.say("! no conversation of run %s was drawn for people to look at", r.Name)
+						return nil
+					}
+					return view.CalibrationTrials(w, list, o)
+				})
+			})
+		},
+	}
+}
+
+func calibrated(ctx context.Context, db *store.DB, r store.Run) ([]view.CalibrationTrial, error) {
+	agents, err := db.RunAgents(ctx, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	ended := map[string]event.ConversationEnd{}
+	filter := store.EventFilter{RunID: r.ID, Types: []string{string(event.ConversationDone)}}
+	err = db.Events(ctx, filter, func(_ int64, e event.Event) error {
+		v, err := event.Decode[event.ConversationEnd](e)
+		if v.Calibration {
+			ended[e.TrialID] = v // the last attempt's
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var list []view.CalibrationTrial
+	for _, agent := range agents {
+		err := db.Trials(ctx, store.TrialFilter{RunAgentID: agent.ID, NoResults: true}, func(t store.Trial) error {
+			if v, ok := ended[t.ID]; ok {
+				list = append(list, view.CalibrationTrial{
+					RunAgentID: agent.ID, RunAgentLabel: agent.Label, TrialID: t.ID, CaseKey: t.CaseKey, Repetition: t.Repetition,
+					Outcome: t.Status, Turns: v.TurnCount, StopReason: v.StopReason,
+				})
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/peers"
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/scoring"
+)
+
+// board is how the agents of a case and repetition stand, where they are told.
+type board struct {
+	mu  sync.Mutex
+	all []peers.Standing // by lane
+}
+
+// newBoards is nil where agents are told nothing of their peers.
+func newBoards(plan *Plan) map[groupKey]*board {
+	if !plan.Options.PeerStandings {
+		return nil
+	}
+	models := make([]string, len(plan.Agents))
+	for i, a := range plan.Agents {
+		models[i] = a.Deployment.Model
+	}
+	names := peers.Names(models)
+	boards := map[groupKey]*board{}
+	for _, t := range plan.Trials {
+		key := groupKey{t.CaseKey, t.Repetition}
+		if boards[key] != nil {
+			continue
+		}
+		b := &board{}
+		for lane, name := range names {
+			b.all = append(b.all, peers.Standing{Lane: lane, Name: name, State: plan.stood(lane, key)})
+		}
+		boards[key] = b
+	}
+	return boards
+}
+
+// stood is how an agent stands that an earlier process has run, by the last attempt
+// of its trial.
+func (p *Plan) stood(lane int, key groupKey) peers.State {
+	state := peers.NotStarted
+	for _, t := range p.prior(lane) {
+		if t.CaseKey == key.caseKey && t.Repetition == key.repetition {
+			state = standingOf(t)
+		}
+	}
+	return state
+}
+
+// standingOf is how a trial that has ended stands.
+func standingOf(t scoring.Trial) peers.State {
+	switch {
+	case t.Outcome == scoring.OutcomeInvalid:
+		return peers.Failed
+	case t.StopReason == stopTimeout:
+		return peers.TimedOut
+	case t.StopReason == stopCompleted:
+		return peers.Submitted
+	case t.Outcome == scoring.OutcomePassed:
+		return peers.Submitted
+	}
+	return peers.Failed
+}
+
+// stand changes how the attempt's agent stands, and returns how all do.
+func (a *attempt) stand(change func(*peers.Standing)) []peers.Standing {
+	b := a.run.boards[groupKey{a.trial.CaseKey, a.trial.Repetition}]
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change(&b.all[a.trial.Agent])
+	return append([]peers.Standing{}, b.all...)
+}
+
+// peek tells the agent at the start of a step how its peers stand, when it is time.
+// Without the option the conversation is the same to the byte.
+func (a *attempt) peek() {
+	all := a.stand(func(s *peers.Standing) {
+		s.State, s.Step, s.ToolCalls, s.Tokens = peers.Running, a.steps, a.toolCalls, a.spent.used.Tokens
+	})
+	if all == nil {
+		return
+	}
+	a.watch.Gap = a.run.plan.Options.PeerGap
+	trigger, tell := a.watch.Look(a.steps, a.trial.Agent, all)
+	if !tell {
+		return
+	}
+	text := peers.Text(a.steps, a.trial.Agent, all)
+	a.messages = append(a.messages, provider.Message{Role: provider.User, Content: text})
+	a.log.emit(event.Standings, event.PeerStandings{
+		TokensAdded: peers.Tokens(text), TriggeredBy: trigger, SelfStepIndex: a.steps, MinStepGap: a.watch.Gap, Snapshot: snapshot(all),
+	})
+}
+
+func snapshot(all []peers.Standing) (list []event.PeerStanding) {
+	for _, s := range all {
+		list = append(list, event.PeerStanding{
+			LaneIndex: s.Lane, Name: s.Name, State: string(s.State), StepIndex: s.Step, ToolCallCount: s.ToolCalls, TotalTokens: s.Tokens,
+			TookMS: s.Took.Milliseconds(),
+		})
+	}
+	return list
+}
+
+// stands writes down how the agent's part ended: what its peers see. An attempt
+// that another follows has not begun.
+func (a *attempt) stands(end ending) {
+	a.stand(func(s *peers.Standing) {
+		s.Step, s.ToolCalls, s.Tokens = a.steps, a.toolCalls, a.spent.used.Tokens
+		switch {
+		case end.fault == faultNone:
+			s.State, s.Took = peers.Submitted, max(a.log.clock.Now().Sub(a.startedAt), time.Millisecond)
+		case end.fault == faultAgent && end.stop == stopTimeout:
+			s.State = peers.TimedOut
+		case end.fault == faultInfra:
+			s.State = peers.NotStarted
+		default:
+			s.State = peers.Failed
+		}
+	})
+}
+
+// together runs the trials of each case and repetition side by side, so that their
+// agents see each other work; as many groups at once as the concurrency has room for.
+func (r *run) together(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(r.plan.Options.Concurrency/len(r.plan.Agents), 1))
+	next := r.ahead()
+	for rest := r.plan.Trials; len(rest) > 0 && ctx.Err() == nil; {
+		n := 1
+		for n < len(rest) && rest[n].CaseKey == rest[0].CaseKey && rest[n].Repetition == rest[0].Repetition {
+			n++
+		}
+		group := rest[:n]
+		rest = rest[n:]
+		g.Go(func() error {
+			side, ctx := errgroup.WithContext(ctx)
+			for _, t := range group {
+				side.Go(func() error {
+					defer next.over(t)
+					return r.trial(ctx, t)
+				})
+			}
+			return side.Wait()
+		})
+		if err := next.expect(ctx, rest); err != nil {
+			return errors.Join(err, g.Wait())
+		}
+	}
+	return g.Wait()
+}
