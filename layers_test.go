@@ -43,14 +43,16 @@ var layers = map[string][]string{
 	"engine/provider":                   {},
 	"engine/provider/openai":            {"engine/provider"},
 	"engine/provider/scripted":          {"engine/provider"},
+	"engine/provider/endpoint":          {"engine/provider"},
 	"engine/provider/providertest":      {"engine/provider"},
 	"engine/provider/openai/openaitest": {},
 	"engine/event":                      {"scoring", "engine/provider"},
 	"engine/tool":                       {"sandbox", "sandbox/egress", "engine/provider", "engine/redact", "engine/tool/query", "pack/template"},
 	"engine/tool/query":                 {},
+	"engine/proxy":                      {"engine/provider"},
 	"engine/redact":                     {"scoring/encodings"},
 	"engine/packtest":                   {"engine", "engine/event", "engine/provider", "engine/tool", "engine/tool/query", "pack", "sandbox", "scoring"},
-	"engine":                            {"pack", "scoring", "sandbox", "sandbox/egress", "engine/event", "engine/provider", "engine/redact", "engine/tool", "engine/tool/query"},
+	"engine":                            {"pack", "scoring", "sandbox", "sandbox/egress", "engine/event", "engine/provider", "engine/proxy", "engine/redact", "engine/tool", "engine/tool/query"},
 	"store":                             {"engine", "engine/event", "scoring"},
 	"cmd/view":                          {"engine/event", "scoring", "scoring/compare"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet"},
@@ -89,7 +91,7 @@ var machine = []string{"os", "net", "net/http", "os/exec", "database/sql"}
 // wiring is the one file of cmd where adapters may meet.
 const wiring = "cmd/wire.go"
 
-var adapters = []string{"engine/provider/openai", "engine/provider/scripted", "sandbox/docker", "sandbox/e2b", "sandbox/scratch"}
+var adapters = []string{"engine/provider/openai", "engine/provider/scripted", "engine/provider/endpoint", "sandbox/docker", "sandbox/e2b", "sandbox/scratch"}
 
 // TestLayers reads the imports of every file that is built into the product.
 func TestLayers(t *testing.T) {

@@ -127,6 +127,9 @@ func (a *attempt) ask(ctx context.Context, messages []provider.Message) (provide
 		Ref:   provider.Ref{Agent: a.agent.Label, Case: a.trial.CaseKey, Repetition: a.trial.Repetition, Attempt: a.number, Call: a.calls},
 		Model: d.Model, Messages: messages, Tools: a.mode.definitions(), Sampling: sampling,
 	}
+	if d.isHTTP() {
+		req.Task = a.run.plan.pack.AgentView(a.kase)
+	}
 	a.log.request(event.Call{ProviderKey: d.Provider, Model: d.Model, StepTimeoutMS: a.limits.step.Milliseconds()}, messages, req.Tools)
 	first := true
 	reply, err := a.run.retry(a.limits.step).Do(ctx, a.client, req, provider.Observer{
@@ -218,7 +221,7 @@ func (a *attempt) answered(r provider.Response) {
 	}
 	a.log.emit(event.CallDone, event.CallEnd{
 		ProviderKey: a.deployment.Provider, ProviderModelID: r.Model, FinishReason: string(r.Finish),
-		OutputText: r.Text, ToolCalls: calls, Usage: r.Usage,
+		OutputText: r.Text, ToolCalls: calls, Usage: r.Usage, CostUSD: r.CostUSD,
 		Timing: event.Timing{TTFTMS: r.TTFT.Milliseconds(), TotalLatencyMS: r.Elapsed.Milliseconds()},
 	})
 }

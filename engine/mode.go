@@ -18,13 +18,21 @@ type mode struct {
 	source string
 	tools  *tool.Set // nil: the agent has none and its text is its answer
 	open   func(*pack.Pack, pack.Case, Deployment) ([]provider.Message, error)
+	// program says that the agent is one, which works in the box by itself.
+	program bool
 }
 
 func newMode(p *pack.Pack, d Deployment, queries *query.Runner) (mode, error) {
 	switch p.Version.ExecutionMode {
 	case pack.PromptEval:
+		if d.isHTTP() {
+			return mode{source: event.SourceHosted, open: promptMessages}, nil
+		}
 		return mode{source: event.SourcePromptEval, open: promptMessages}, nil
 	case pack.Native, "":
+		if d.isHTTP() {
+			return mode{source: event.SourceHosted, open: endpointMessages}, nil
+		}
 		policy, err := tool.ParsePolicy(p.Version.ToolPolicy, p.Tools)
 		if err != nil {
 			return mode{}, err
@@ -36,6 +44,9 @@ func newMode(p *pack.Pack, d Deployment, queries *query.Runner) (mode, error) {
 		set, err := tool.NewSet(policy, queries)
 		if err != nil {
 			return mode{}, err
+		}
+		if d.isCommand() {
+			return mode{source: event.SourceHosted, tools: set, program: true}, nil
 		}
 		return mode{source: event.SourceNative, open: nativeMessages, tools: set}, nil
 	default:
@@ -64,13 +75,16 @@ func NeedsOf(p *pack.Pack, all ...Deployment) Needs {
 	if len(all) == 0 {
 		all = []Deployment{{}}
 	}
-	programs := false
+	box, programs := false, false
 	for _, d := range all {
 		m, err := newMode(p, d, nil)
-		if err != nil || m.tools == nil {
+		if err != nil {
 			return Needs{}
 		}
-		programs = programs || m.programs()
+		box, programs = box || m.tools != nil, programs || m.programs()
+	}
+	if !box {
+		return Needs{}
 	}
 	n := Needs{Box: true, Process: programs, Spec: boxSpec(p, programs)}
 	n.Process = n.Process || len(n.Spec.Packages) > 0
@@ -82,7 +96,7 @@ func NeedsOf(p *pack.Pack, all ...Deployment) Needs {
 
 // programs says whether agents can run any.
 func (m mode) programs() bool {
-	return m.tools != nil && m.tools.Reaches("exec", "run_tests", "build")
+	return m.program || m.tools != nil && m.tools.Reaches("exec", "run_tests", "build")
 }
 
 // rootsOf are the directories that a pack keeps its agents to.

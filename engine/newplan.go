@@ -83,7 +83,7 @@ func NewPlan(req PlanRequest) (*Plan, error) {
 	if err := p.judges(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(p.checkOptions(), p.checkPrices(), p.checkJudges()); err != nil {
+	if err := errors.Join(p.checkOptions(), p.checkTargets(), p.checkPrices(), p.checkJudges()); err != nil {
 		return nil, err
 	}
 	p.schedule(req.NewID)
@@ -240,6 +240,9 @@ func (p *Plan) checkPrices() error {
 	}
 	var errs []error
 	for _, a := range p.Agents {
+		if !a.Deployment.asksModels() {
+			continue // nothing that could cost anything goes through us
+		}
 		if _, ok := p.scorer.Cost(a.Deployment.Provider, a.Deployment.Model, 1, 1); !ok {
 			errs = append(errs, fmt.Errorf("runtime_limits.max_cost_usd cannot be kept for %q: add a row for provider_key %q, provider_model_id %q to evaluation_spec.pricing.models",
 				a.Label, a.Deployment.Provider, a.Deployment.Model))
@@ -336,7 +339,7 @@ func (p *Plan) start() event.RunStart {
 		Cases: len(p.Cases), Repetitions: p.Options.Repetitions, Trials: len(p.Trials), Concurrency: p.Options.Concurrency,
 	}
 	for _, a := range p.Agents {
-		s.Agents = append(s.Agents, event.AgentRef{ID: a.ID, Label: a.Label, Model: a.Deployment.Provider + "/" + a.Deployment.Model})
+		s.Agents = append(s.Agents, event.AgentRef{ID: a.ID, Label: a.Label, Model: a.Deployment.Target()})
 	}
 	return s
 }

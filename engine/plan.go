@@ -70,6 +70,11 @@ type Deployment struct {
 	OutputSchema map[string]any    `json:"output_schema,omitempty"`
 	Sampling     provider.Sampling `json:"sampling,omitzero"`
 	Limits       Limits            `json:"limits,omitzero"`
+	// Kind is what the agent is; "" is KindModel. Of a command, Provider and Model
+	// are what it asks, both "" when it asks none that we see.
+	Kind    string      `json:"kind,omitempty"`
+	Command *Command    `json:"command,omitempty"`
+	HTTP    *HTTPTarget `json:"http,omitempty"`
 	// Tools and Sandbox change what the pack permits its agents, for this one.
 	Tools   ToolOverrides    `json:"tool_overrides,omitzero"`
 	Sandbox SandboxOverrides `json:"sandbox,omitzero"`

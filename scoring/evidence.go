@@ -174,6 +174,9 @@ type ModelUsage struct {
 	OutputTokens    int64
 	TotalTokens     int64
 	Known           bool // false: the provider reported no usage
+	// ReportedUSD is what an agent that is an endpoint says its calls cost. It
+	// counts where no price is known.
+	ReportedUSD *float64
 }
 
 // ToolCall is one executed or refused tool call, in order.

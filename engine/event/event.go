@@ -91,6 +91,7 @@ const (
 const (
 	SourceNative     = "native_engine"
 	SourcePromptEval = "prompt_eval_engine"
+	SourceHosted     = "hosted_external" // an agent that is a program or an endpoint
 	SourceGrader     = "grader_verification"
 	SourceScoring    = "worker_scoring"
 	SourceRun        = "run"

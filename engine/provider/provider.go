@@ -32,6 +32,9 @@ type Request struct {
 	Messages []Message
 	Tools    []Tool
 	Sampling Sampling
+	// Task is what an endpoint that is an agent is given of its case, as JSON
+	// marshals it; models get messages only.
+	Task any
 }
 
 // Sampling holds the optional knobs; nil and zero mean the provider's default.
@@ -114,6 +117,8 @@ type Response struct {
 	ToolCalls []ToolCall
 	Finish    FinishReason
 	Usage     *Usage // nil: the provider reported none
+	// CostUSD is the cost that an endpoint reports of itself; models report none.
+	CostUSD *float64
 	// TTFT is the time from the request to the first piece of text or tool
 	// call; Elapsed to the end. Scripted and recorded replies carry recorded
 	// durations here, and Recorded is set.
