@@ -95,7 +95,7 @@ func (a *app) checkPlanted(e execution) error {
 		return err
 	}
 	secrets = append(slices.AppendSeq(secrets, maps.Values(e.secrets)), e.clients.secrets...)
-	for _, s := range servers() {
+	for _, s := range proxied() {
 		if s.keyVar != "" {
 			secrets = append(secrets, a.p.Getenv(s.keyVar))
 		}
@@ -137,7 +137,7 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) })
 	stop := a.beat(ctx, db, e.plan.RunID, cancel)
 	deps := engine.Deps{
-		Sink: event.Tee(recorder, screen...), Clients: e.clients.agents, Judges: e.clients.judges, Boxes: e.boxes, Queries: queries(),
+		Sink: event.Tee(recorder, screen...), Clients: e.clients.agents, Programs: e.clients.programs, Judges: e.clients.judges, Boxes: e.boxes, Queries: queries(),
 		Secrets: e.clients.secrets, ToolSecrets: e.secrets, Now: a.p.Now,
 		Recall: func(ctx context.Context, trialID string, attempt int, yield func(event.Event) error) error {
 			return db.Events(ctx, store.EventFilter{TrialID: trialID, Attempt: attempt}, func(_ int64, e event.Event) error { return yield(e) })

@@ -263,7 +263,7 @@ func (a *app) chooseDeployments(ctx context.Context) ([]string, error) {
 	}
 	var options []huh.Option[string]
 	for _, d := range list {
-		options = append(options, huh.NewOption(view.SanitizeLine(d.Name+" ("+d.Provider+"/"+d.Model+")"), d.Name))
+		options = append(options, huh.NewOption(view.SanitizeLine(d.Name+" ("+d.Target+")"), d.Name))
 	}
 	if len(options) == 1 {
 		return []string{list[0].Name}, nil
@@ -307,7 +307,11 @@ func (a *app) deployments(ctx context.Context, names, models []string) ([]engine
 			if err != nil {
 				return nil, err
 			}
-			found = append(found, d.Deployment)
+			one, err := a.withFiles(d.Deployment)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, one)
 		}
 	}
 	bare, err := unnamed(models, found)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/provider/endpoint"
 	"github.com/agentclash/agentclash/engine/provider/openai"
 	"github.com/agentclash/agentclash/engine/provider/scripted"
 	"github.com/agentclash/agentclash/sandbox"
@@ -34,6 +35,38 @@ func servers() []server {
 		list = append(list, server{provider: e.Provider, baseURL: e.BaseURL, keyVar: e.KeyVar})
 	}
 	return list
+}
+
+// proxied are the providers whose models a program in a sandbox can be given: each
+// in its own wire format, which for these two is not OpenAI's.
+func proxied() []server {
+	return append(servers(),
+		server{provider: provider.Anthropic, baseURL: "https://api.anthropic.com", keyVar: "ANTHROPIC_API_KEY"},
+		server{provider: provider.Gemini, baseURL: "https://generativelanguage.googleapis.com", keyVar: "GEMINI_API_KEY"})
+}
+
+// httpProvider is what an endpoint's answers are said to be of.
+const httpProvider = endpoint.Name
+
+func newEndpointClient(url string, headers map[string]string) (provider.Client, error) {
+	return endpoint.New(endpoint.Options{URL: url, Headers: headers, Proxy: http.ProxyFromEnvironment})
+}
+
+// checkEndpoint reads an endpoint's address and the names of its headers, and
+// returns the address without what does not tell endpoints apart.
+func checkEndpoint(url string, headers map[string]string) (at string, errs []error) {
+	u, err := endpoint.ParseURL(url)
+	if err != nil {
+		errs = append(errs, err)
+	} else {
+		at = u.Host + u.Path
+	}
+	for name := range headers {
+		if err := endpoint.CheckHeader(name); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return at, errs
 }
 
 func newServerClient(s server, key string) (provider.Client, error) {

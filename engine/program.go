@@ -170,14 +170,14 @@ func (a *attempt) command() (sandbox.Command, error) {
 			return cmd, fmt.Errorf("the task of case %q has %d bytes, too many for an argument: use %s, or standard input, in the deployment's command", a.kase.Key(), len(task), TaskFile)
 		}
 		// in one pass, so that a task that holds a placeholder stays as it is
-		cmd.Argv = append(cmd.Argv, strings.NewReplacer(TaskText, task, TaskFile, taskPath, AgentDir, sandbox.AgentDir).Replace(word))
+		cmd.Argv = append(cmd.Argv, strings.NewReplacer(TaskText, task, TaskFile, taskPath, AgentDir, filesPath).Replace(word))
 	}
 	return cmd, nil
 }
 
 // programEnv is what the program finds in its environment, beside the box's.
 func (a *attempt) programEnv() map[string]string {
-	env := map[string]string{"AGENTCLASH_TASK_FILE": taskPath, "AGENTCLASH_AGENT_DIR": sandbox.AgentDir}
+	env := map[string]string{"AGENTCLASH_TASK_FILE": taskPath, "AGENTCLASH_AGENT_DIR": filesPath}
 	if at := a.deployment.Command.answerFile(); at != "" {
 		env["AGENTCLASH_ANSWER_FILE"] = at
 	}

@@ -34,7 +34,7 @@ type Command struct {
 	// file in the workspace.
 	Answer string `json:"answer,omitempty"`
 	// Files is a file or directory of this machine that the program is in; a box
-	// has it below sandbox.AgentDir, where programs have the placeholder AgentDir
+	// has it below sandbox.AgentDir, in FilesDir, and arguments have the placeholder AgentDir
 	// for it. FilesDigest is what is in it: a run is of one content.
 	Files       string `json:"files,omitempty"`
 	FilesDigest string `json:"files_digest,omitempty"`
@@ -166,3 +166,8 @@ func (p *Plan) unfitHTTP() (whys []string) {
 
 // taskPath is where a program's task is in a box.
 const taskPath = sandbox.AgentDir + "/TASK.md"
+
+// FilesDir is the directory below sandbox.AgentDir that a program's files are in.
+const FilesDir = "agent"
+
+const filesPath = sandbox.AgentDir + "/" + FilesDir
