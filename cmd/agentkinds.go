@@ -74,7 +74,7 @@ func (a *app) openEndpoint(t target) (client provider.Client, secrets []string, 
 	if len(errs) > 0 {
 		return nil, nil, errs
 	}
-	client, err := newEndpointClient(t.HTTP.URL, headers)
+	client, err := newEndpointClient(t.HTTP.URL, headers, secrets)
 	if err != nil {
 		errs = append(errs, usage("%s: %w", t.who, err))
 	}

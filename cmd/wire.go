@@ -48,8 +48,8 @@ func proxied() []server {
 // httpProvider is what an endpoint's answers are said to be of.
 const httpProvider = endpoint.Name
 
-func newEndpointClient(url string, headers map[string]string) (provider.Client, error) {
-	return endpoint.New(endpoint.Options{URL: url, Headers: headers, Proxy: http.ProxyFromEnvironment})
+func newEndpointClient(url string, headers map[string]string, secrets []string) (provider.Client, error) {
+	return endpoint.New(endpoint.Options{URL: url, Headers: headers, Secrets: secrets, Proxy: http.ProxyFromEnvironment})
 }
 
 // checkEndpoint reads an endpoint's address and the names of its headers, and

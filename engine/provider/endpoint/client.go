@@ -40,8 +40,10 @@ type Options struct {
 	// URL is the endpoint. It is the user's own setting: localhost and private
 	// addresses are allowed.
 	URL string
-	// Headers are sent with each call. Their values appear in no error.
+	// Headers are sent with each call. Their values appear in no error, nor do
+	// Secrets, which are what is secret in them.
 	Headers map[string]string
+	Secrets []string
 	// Proxy chooses a proxy for a request, as in [http.Transport]. Nil: none.
 	Proxy func(*http.Request) (*url.URL, error)
 	// Now measures durations; time.Now when nil.
@@ -271,7 +273,8 @@ func believable(u *provider.Usage) bool {
 // hide takes the headers' values out of an endpoint's words, in case it says them
 // back; the longest first, since one may hold another.
 func (c *Client) hide(words string) string {
-	values := slices.SortedFunc(maps.Values(c.o.Headers), func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	values := append(slices.Collect(maps.Values(c.o.Headers)), c.o.Secrets...)
+	slices.SortFunc(values, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	for _, v := range values {
 		if len(v) >= 8 {
 			words = strings.ReplaceAll(words, v, "[header]")
