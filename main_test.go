@@ -102,7 +102,9 @@ func agentServer(ts *testscript.TestScript, _ bool, _ []string) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q struct {
 			CaseKey string `json:"case_key"`
-			Task    struct{ Case struct{ Payload map[string]int } }
+			Task    struct {
+				Case struct{ Payload map[string]int }
+			}
 		}
 		switch err := json.NewDecoder(r.Body).Decode(&q); {
 		case r.Header.Get("Authorization") != "Bearer "+key:
