@@ -269,6 +269,9 @@ func (p *Plan) schedule(newID func() string) {
 // past it. why says what is missing when there is none.
 func (p *Plan) Ceiling(lane int) (usd float64, why string) {
 	d := p.Agents[lane].Deployment
+	if !d.asksModels() {
+		return 0, ""
+	}
 	attempts := float64(len(p.Cases) * p.Options.Repetitions * (1 + p.Options.RetryInvalid))
 	if most := p.spec.RuntimeLimits.MaxCostUSD; most != nil {
 		return *most * attempts, ""

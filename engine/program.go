@@ -234,6 +234,8 @@ func (p *program) await(ctx context.Context, cmd sandbox.Command) (sandbox.Resul
 	go func() {
 		res, err := p.a.bench.Exec(ctx, cmd)
 		if p.models != nil {
+			// what the program has left behind must not keep a call open
+			_ = p.a.box.Quiesce(ctx)
 			p.models.Close(callGrace)
 		}
 		ended <- end{res, err}

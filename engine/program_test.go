@@ -361,3 +361,89 @@ func TestCLIAgent(t *testing.T) {
 		t.Error("the program found the key")
 	}
 }
+
+// TestProgramsThatMisbehave in a container, where their connections are real.
+func TestProgramsThatMisbehave(t *testing.T) {
+	t.Parallel()
+	boxes := containers(t)
+	const preamble = `
+import http.client, os, socket, subprocess, sys, threading, urllib.parse
+open("out.txt", "w").write("EXPECTED-MARKER")
+base = urllib.parse.urlsplit(os.environ["OPENAI_BASE_URL"])
+def ask(stream=False):
+    c = http.client.HTTPConnection(base.netloc)
+    c.request("POST", base.path + "/chat/completions", '{"model":"gpt-x","messages":[],"stream":%s}' % str(stream).lower())
+    return c.getresponse()
+`
+	for _, c := range []struct {
+		name, program string
+		hang          bool // of the vendor, after the first piece
+		failed        int  // calls that fail
+	}{
+		{"many connections at once", `
+bad = []
+def one():
+    r = ask()
+    if r.status != 200 or b"fine" not in r.read(): bad.append(r.status)
+threads = [threading.Thread(target=one) for _ in range(40)]
+for t in threads: t.start()
+for t in threads: t.join()
+if bad: sys.exit(str(bad))
+print("done")
+`, false, 0},
+		{"gone in the middle of a stream", `
+r = ask(stream=True)
+r.readline()
+print("done", flush=True)
+os.kill(os.getpid(), 9) if len(sys.argv) > 1 else os._exit(0)
+`, true, 1},
+		{"a daemon that never says it all", `
+subprocess.Popen([sys.executable, "-c", "import socket,time; s=socket.create_connection(('127.0.0.1',3128)); s.sendall(b'POST /agentclash/openai/v1/chat/completions HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 9\\r\\n\\r\\n{'); print('sent', flush=True); time.sleep(1000)"], stdout=subprocess.PIPE, start_new_session=True).stdout.readline()
+print("done")
+`, false, 0},
+		{"everything it should not", `
+def raw(text):
+    s = socket.create_connection(("127.0.0.1", base.port))
+    s.sendall(text.encode())
+    s.shutdown(socket.SHUT_WR)
+    return s.makefile("rb").read(60).split(b"\r\n")[0]
+for want, text in [
+    (b"403", "CONNECT api.openai.com:443 HTTP/1.1\r\nHost: api.openai.com\r\n\r\n"),
+    (b"403", "GET http://169.254.169.254/latest HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+    (b"403", "POST http://evil.test/agentclash/openai/v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
+    (b"404", "POST /agentclash/openai/v1/files HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
+    (b"400", "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+]:
+    got = raw(text)
+    if want not in got: sys.exit("%r for %r" % (got, text))
+print("done")
+`, false, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if !c.hang {
+					w.Header().Set("Content-Type", "application/json")
+					fmt.Fprint(w, completion("fine", "", ""))
+					return
+				}
+				w.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"f\"}}]}\n\n")
+				w.(http.Flusher).Flush()
+				<-r.Context().Done()
+			}))
+			t.Cleanup(s.Close)
+			up := &proxy.Upstream{Provider: provider.OpenAI, BaseURL: s.URL, Key: vendorKey}
+			h, _ := commanded(t, up, nil)
+			h.boxes = boxes
+			h.agents[0].Command.Argv = []string{"python3", "-c", preamble + c.program}
+			h.run(t)
+			if got := h.only(t); got.Outcome != scoring.OutcomePassed || *got.FinalOutput != "done" {
+				t.Errorf("got %s %s (%s)\n%s", got.Outcome, got.Code, got.Reason, document(t, h.facts))
+			}
+			if n := strings.Count(strings.Join(h.types("one"), " "), "model.call.failed"); n != c.failed {
+				t.Errorf("%d calls failed, want %d", n, c.failed)
+			}
+		})
+	}
+}
