@@ -40,7 +40,7 @@ func agentFiles(at string) ([]engine.ProgramFile, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("read the agent's files: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // what was only read loses nothing
 	b := bundle{root: root, sum: sha256.New()}
 	if err := fs.WalkDir(root.FS(), filepath.ToSlash(start), b.visit); err != nil {
 		return nil, "", usage("read the agent's files %s: %w", at, err)

@@ -300,14 +300,7 @@ func (a *app) deployments(ctx context.Context, names, models []string) ([]engine
 			if !ok {
 				return nil, noDeployment(name)
 			}
-			d, err := db.Deployment(ctx, workspace, strings.TrimSpace(name))
-			if errors.Is(err, store.ErrNotFound) {
-				return nil, noDeployment(name)
-			}
-			if err != nil {
-				return nil, err
-			}
-			one, err := a.withFiles(d.Deployment)
+			one, err := a.named(ctx, db, workspace, name)
 			if err != nil {
 				return nil, err
 			}
@@ -316,6 +309,18 @@ func (a *app) deployments(ctx context.Context, names, models []string) ([]engine
 	}
 	bare, err := unnamed(models, found)
 	return append(found, bare...), err
+}
+
+// named is a stored deployment, with its files as they are now.
+func (a *app) named(ctx context.Context, db *store.DB, workspace, name string) (engine.Deployment, error) {
+	d, err := db.Deployment(ctx, workspace, strings.TrimSpace(name))
+	if errors.Is(err, store.ErrNotFound) {
+		return engine.Deployment{}, noDeployment(name)
+	}
+	if err != nil {
+		return engine.Deployment{}, err
+	}
+	return a.withFiles(d.Deployment)
 }
 
 func noDeployment(name string) error {

@@ -158,13 +158,16 @@ func (x *exchange) run(from http.Header) {
 // has heard nothing yet, to the program.
 func (x *exchange) failed(ctx context.Context, err error) {
 	var e *provider.Error
-	if !errors.As(err, &e) {
-		if e = provider.FromContext(ctx, x.s.o.Upstream.Provider); e == nil {
-			e = &provider.Error{Code: provider.Unavailable, Message: x.s.hide(provider.Excerpt(bare(err).Error(), 300)), Err: err}
-		}
+	told := "the provider gave no reply" // where it is, is none of the program's business
+	if errors.As(err, &e) {
+		told = e.Message
+	} else if e = provider.FromContext(ctx, x.s.o.Upstream.Provider); e == nil {
+		e = &provider.Error{Code: provider.Unavailable, Message: x.s.hide(provider.Excerpt(bare(err).Error(), 300)), Err: err}
 	}
 	e.Provider = x.s.o.Upstream.Provider
-	x.to.fail(refusalOf(e))
+	answer := refusalOf(e)
+	answer.Message = told
+	x.to.fail(answer)
 	x.s.o.Watch.Failed(x.call, e)
 }
 

@@ -748,7 +748,7 @@ func TestClose(t *testing.T) {
 	t.Cleanup(func() { close(hang) }) // before the server is closed
 	go func() {
 		_, _ = http.Post(b.URL+"/agentclash/"+formats[1].path, "application/json", strings.NewReader(formats[1].body))
-	}() //nolint:bodyclose // a test
+	}()
 	<-asked
 	b.s.Close(0)
 	if len(b.w.failed) != 1 || b.w.failed[0].Code != provider.Cancelled {
@@ -829,5 +829,19 @@ default:
 	res, got := b.post(t, formats[0].path, formats[0].body)
 	if res.StatusCode != 429 || res.Header.Get("Retry-After") != "2" || !strings.Contains(got, "slow down") || len(b.w.failed) != 1 {
 		t.Errorf("got %d %v: %s", res.StatusCode, res.Header, got)
+	}
+}
+
+// TestAProviderThatIsNotThere is told, but not where it would have been.
+func TestAProviderThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	at := gone.Listener.Addr().String()
+	gone.Close()
+	b := newBox(t, proxy.Options{Upstream: &proxy.Upstream{Provider: provider.OpenAI, BaseURL: "http://" + at, Key: realKey}})
+	res, got := b.post(t, formats[1].path, formats[1].body)
+	b.w.wait(t, 1)
+	if res.StatusCode != 503 || strings.Contains(got, at) || b.w.failed[0].Code != provider.Unavailable {
+		t.Errorf("got %d: %s; told %v", res.StatusCode, got, b.w.failed)
 	}
 }

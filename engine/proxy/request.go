@@ -143,31 +143,34 @@ func (s *Server) bound(req *request, o object) *Refusal {
 	}
 	keys := map[endpoint][]string{chat: {"max_completion_tokens", "max_tokens"}, responses: {"max_output_tokens"}, messages: {"max_tokens"}}[req.to]
 	if req.to == generate {
-		config := object{}
-		if set(o["generationConfig"]) {
-			var bad *Refusal
-			if config, bad = decode(o["generationConfig"]); bad != nil {
-				return refuse(http.StatusBadRequest, "invalid_request", "generationConfig is not an object")
-			}
-		}
-		if bad := config.geminiConfig(); bad != nil {
-			return bad
-		}
-		if bad := config.clamp([]string{"maxOutputTokens"}, "maxOutputTokens", s.o.MaxOutputTokens); bad != nil {
-			return bad
-		}
-		raw, err := json.Marshal(config)
-		if err != nil {
-			return refuse(http.StatusBadRequest, "invalid_json", "generationConfig cannot be read")
-		}
-		o["generationConfig"] = raw
-		return nil
+		return s.boundGemini(o)
 	}
 	absent := keys[0]
 	if req.to == chat && !s.newField {
 		absent = "max_tokens"
 	}
 	return o.clamp(keys, absent, s.o.MaxOutputTokens)
+}
+
+func (s *Server) boundGemini(o object) (bad *Refusal) {
+	config := object{}
+	if set(o["generationConfig"]) {
+		if config, bad = decode(o["generationConfig"]); bad != nil {
+			return refuse(http.StatusBadRequest, "invalid_request", "generationConfig is not an object")
+		}
+	}
+	if bad := config.geminiConfig(); bad != nil {
+		return bad
+	}
+	if bad := config.clamp([]string{"maxOutputTokens"}, "maxOutputTokens", s.o.MaxOutputTokens); bad != nil {
+		return bad
+	}
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return refuse(http.StatusBadRequest, "invalid_json", "generationConfig cannot be read")
+	}
+	o["generationConfig"] = raw
+	return nil
 }
 
 // geminiConfig takes both spellings of what is looked at in a generationConfig.

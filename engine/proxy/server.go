@@ -188,7 +188,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, to route) *Refusal {
 	switch {
 	case to.wire == "":
-		to.wire = OpenAI
 		return refuse(http.StatusNotFound, "not_found", "nothing is here; the base URLs are in the environment: OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL")
 	case to.to == unknown:
 		return refuse(http.StatusNotFound, "not_found", "%s %s is not let through: chat/completions, responses, messages, generateContent, streamGenerateContent and models are", r.Method, provider.Excerpt(r.URL.Path, 200))

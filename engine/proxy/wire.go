@@ -90,10 +90,10 @@ func wireIn(path string) Wire {
 }
 
 func (r *route) openAI(rest string) {
-	switch {
-	case rest == "chat/completions":
+	switch rest {
+	case "chat/completions":
 		r.to = chat
-	case rest == "responses":
+	case "responses":
 		r.to = responses
 	default:
 		r.list(rest)
@@ -101,10 +101,10 @@ func (r *route) openAI(rest string) {
 }
 
 func (r *route) anthropic(rest string) {
-	switch {
-	case rest == "messages":
+	switch rest {
+	case "messages":
 		r.to = messages
-	case rest == "messages/count_tokens":
+	case "messages/count_tokens":
 		r.to = unsupported
 	default:
 		r.list(rest)
