@@ -198,7 +198,7 @@ type Trial struct {
 	FinalOutput *string  `json:"final_output"`
 	Usage       Usage    `json:"usage"`
 	CostUSD     *float64 `json:"cost_usd"`               // nil: unknown
-	PriceSource string   `json:"price_source,omitempty"` // of CostUSD: pack, table or mixed
+	PriceSource string   `json:"price_source,omitempty"` // of CostUSD: pack, table, mixed or reported
 	LatencyMS   *int64   `json:"latency_ms"`             // nil: unknown
 	// Judging is what this attempt's judges were asked, nil for no call. It is
 	// no part of Usage and CostUSD.
@@ -247,7 +247,7 @@ type AgentScorecard struct {
 	Dimensions    []AggregateDimension `json:"dimensions"` // in declared order
 	Usage         Usage                `json:"usage"`
 	CostUSD       *float64             `json:"cost_usd"`
-	PriceSource   string               `json:"price_source,omitempty"` // of CostUSD: pack, table or mixed
+	PriceSource   string               `json:"price_source,omitempty"` // of CostUSD: pack, table, mixed or reported
 	SpentUSD      *float64             `json:"spent_usd"`              // judges included
 	Judging       *Judging             `json:"judging,omitempty"`      // of all attempts
 	LatencyMS     *float64             `json:"latency_ms"`
