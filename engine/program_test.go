@@ -405,7 +405,6 @@ print("done")
 def raw(text):
     s = socket.create_connection(("127.0.0.1", base.port))
     s.sendall(text.encode())
-    s.shutdown(socket.SHUT_WR)
     return s.makefile("rb").read(60).split(b"\r\n")[0]
 for want, text in [
     (b"403", "CONNECT api.openai.com:443 HTTP/1.1\r\nHost: api.openai.com\r\n\r\n"),
