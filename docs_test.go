@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -74,4 +75,44 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// TestAgentsExample runs the worked example of docs/agents.md as it stands there,
+// up to where it wants a key.
+func TestAgentsExample(t *testing.T) {
+	t.Parallel()
+	if !dockerAnswers(t) {
+		t.Skip("no Docker engine")
+	}
+	bin, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("examples/cli-agent")); err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(read(t, "docs/agents.md"), "## A worked example")
+	example, _, _ = strings.Cut(example, "## ")
+	ran := ""
+	for line := range strings.Lines(example) {
+		command, is := strings.CutPrefix(strings.TrimSpace(line), "agentclash ")
+		if !is || strings.Contains(command, "openai/") {
+			continue
+		}
+		command = strings.ReplaceAll(command, "eval start", "eval start --image agentclash/sandbox:local")
+		c := exec.CommandContext(t.Context(), "sh", "-c", bin+" "+command)
+		c.Dir = dir
+		c.Env = append(os.Environ(), "HOME="+dir, "AGENTCLASH_HOME="+filepath.Join(dir, ".home"), "AGENTCLASH_SECRET_STORE=file", "CI=1")
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+		ran += string(out)
+	}
+	for _, want := range []string{"deployment mine runs command/python3", "march#1 passed", "1,410", "model.call.completed", "The sum is 42."} {
+		if !strings.Contains(ran, want) {
+			t.Errorf("the example did not say %q:\n%s", want, ran)
+		}
+	}
 }

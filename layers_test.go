@@ -46,6 +46,7 @@ var layers = map[string][]string{
 	"engine/provider/anthropic":         {"engine/provider", "engine/provider/wire"},
 	"engine/provider/gemini":            {"engine/provider", "engine/provider/wire"},
 	"engine/provider/scripted":          {"engine/provider"},
+	"engine/provider/endpoint":          {"engine/provider"},
 	"engine/provider/providertest":      {"engine/provider"},
 	"engine/provider/openai/openaitest": {},
 	"engine/provider/vendortest":        {"engine/provider", "engine/provider/providertest", "engine/provider/wire"},
@@ -55,12 +56,13 @@ var layers = map[string][]string{
 	"engine/record":                     {"engine/event", "engine/provider", "engine/redact"},
 	"engine/tool":                       {"sandbox", "sandbox/egress", "engine/provider", "engine/redact", "engine/tool/query", "pack/template"},
 	"engine/tool/query":                 {},
+	"engine/proxy":                      {"engine/provider"},
 	"engine/redact":                     {"scoring/encodings"},
 	"engine/otlp":                       {"engine/event", "engine/provider", "scoring"},
 	"engine/turn":                       {"pack", "scoring"},
 	"engine/peers":                      {},
 	"engine/packtest":                   {"engine", "engine/event", "engine/provider", "engine/tool", "engine/tool/query", "pack", "sandbox", "scoring"},
-	"engine":                            {"pack", "scoring", "sandbox", "sandbox/egress", "engine/event", "engine/budget", "engine/timebox", "engine/provider", "engine/peers", "engine/record", "engine/redact", "engine/tool", "engine/tool/query", "engine/turn"},
+	"engine":                            {"pack", "scoring", "sandbox", "sandbox/egress", "engine/event", "engine/budget", "engine/timebox", "engine/provider", "engine/peers", "engine/proxy", "engine/record", "engine/redact", "engine/tool", "engine/tool/query", "engine/turn"},
 	"store":                             {"engine", "engine/event", "scoring"},
 	"cmd/view":                          {"engine/event", "scoring", "scoring/compare"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet"},
@@ -105,7 +107,7 @@ var machine = []string{"os", "net", "net/http", "os/exec", "database/sql"}
 // wiring is the one file of cmd where adapters may meet.
 const wiring = "cmd/wire.go"
 
-var adapters = []string{"engine/provider/openai", "engine/provider/anthropic", "engine/provider/gemini", "engine/provider/scripted", "sandbox/docker", "sandbox/e2b", "sandbox/scratch"}
+var adapters = []string{"engine/provider/openai", "engine/provider/anthropic", "engine/provider/gemini", "engine/provider/scripted", "engine/provider/endpoint", "sandbox/docker", "sandbox/e2b", "sandbox/scratch"}
 
 // TestLayers reads the imports of every file that is built into the product.
 func TestLayers(t *testing.T) {

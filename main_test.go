@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -64,7 +65,7 @@ func TestScript(t *testing.T) {
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "fromfile": fromFile, "echoserver": echoServer, "e2bserver": func(ts *testscript.TestScript, _ bool, _ []string) {
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "fromfile": fromFile, "echoserver": echoServer, "agentserver": agentServer, "e2bserver": func(ts *testscript.TestScript, _ bool, _ []string) {
 			s := e2btest.New(t)
 			for name, value := range map[string]string{
 				"E2B_API_KEY": e2btest.Key, "E2B_TEMPLATE_ID": e2btest.Template, "E2B_API_BASE_URL": s.URL, "E2B_SANDBOX_URL": s.URL,
@@ -91,6 +92,34 @@ func echoServer(ts *testscript.TestScript, _ bool, _ []string) {
 	}))
 	ts.Defer(s.Close)
 	ts.Setenv("ECHO", s.Listener.Addr().String())
+}
+
+// agentServer starts an agent that is an endpoint, as in docs/agents.md, and puts
+// its address into AGENT. It wants the key that is in SERVICE_KEY, and knows the
+// sums of the script's pack.
+func agentServer(ts *testscript.TestScript, _ bool, _ []string) {
+	key := ts.Getenv("SERVICE_KEY")
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q struct {
+			CaseKey string `json:"case_key"`
+			Task    struct {
+				Case struct{ Payload map[string]int }
+			}
+		}
+		switch err := json.NewDecoder(r.Body).Decode(&q); {
+		case r.Header.Get("Authorization") != "Bearer "+key:
+			http.Error(w, "who are you? not "+r.Header.Get("Authorization"), http.StatusUnauthorized)
+		case err != nil || r.URL.Path != "/agent":
+			http.Error(w, "not understood", http.StatusBadRequest)
+		case q.CaseKey == "broken":
+			http.Error(w, "sad", http.StatusInternalServerError)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"output":"%d","usage":{"input_tokens":30,"output_tokens":3},"cost_usd":0.125}`, q.Task.Case.Payload["a"]+q.Task.Case.Payload["b"])
+		}
+	}))
+	ts.Defer(s.Close)
+	ts.Setenv("AGENT", s.URL+"/agent")
 }
 
 // exits runs a command that must end with the given status: testscript itself

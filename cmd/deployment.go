@@ -21,7 +21,7 @@ import (
 )
 
 func newDeployment(a *app) *cobra.Command {
-	c := group("deployment", "Name what is to be run: model, system prompt, limits", newDeploymentCreate(a), newDeploymentList(a))
+	c := group("deployment", "Name what is to be run: a model, a program or an endpoint", newDeploymentCreate(a), newDeploymentGet(a), newDeploymentList(a))
 	c.Aliases = []string{"deploy"}
 	return c
 }
@@ -42,24 +42,45 @@ type deploymentSpec struct {
 
 	Tools   engine.ToolOverrides    `yaml:"tool_overrides"`
 	Sandbox engine.SandboxOverrides `yaml:"sandbox"`
+
+	Kind        string `yaml:"kind"` // model, command or http
+	programSpec `yaml:",inline"`
+	URL         string            `yaml:"url"`
+	Headers     map[string]string `yaml:"headers"`
 }
 
 func newDeploymentCreate(a *app) *cobra.Command {
 	var s deploymentSpec
 	var file string
 	var reminders int
+	var shell bool
 	c := &cobra.Command{
-		Use: "create", Short: "Keep a deployment under a name",
+		Use: "create [flags] [-- PROGRAM ARG ...]", Short: "Keep a deployment under a name",
 		Long: `Keep a deployment under a name: a model with its system prompt, where it is
 reached and what it may use. A file holds the same fields as YAML or JSON.
-Keys are never given here: an account says where the key is found.`,
+Keys are never given here: an account says where the key is found.
+
+With --kind command the agent is a program of yours, which is started inside the
+trial's sandbox; what follows -- is the program and its arguments. {agent_dir}
+stands for where --files are in the sandbox, {task} for the task and {task_file}
+for the file it is in; without the two the task is the program's standard input.
+The calls it makes to --model go through agentclash, and are counted and limited.
+
+With --kind http the agent is an endpoint that is given the case and answers.
+A header's value may be env://NAME, workspace-secret://NAME or hold
+${secrets.NAME}. See docs/agents.md for both.`,
 		Example: `  agentclash deployment create --name prod --model openai/gpt-4.1-mini --system-file prompt.md
   agentclash deployment create --name local --model openai/llama3 --base-url http://localhost:8000/v1
+  agentclash deployment create --name mine --kind command --model openai/gpt-4.1-mini --files ./agent -- python3 {agent_dir}/main.py
+  agentclash deployment create --name service --kind http --url http://localhost:8080/agent --header 'Authorization: Bearer ${secrets.AGENT_KEY}'
   agentclash deployment create --from-file deployment.yaml`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 && c.ArgsLenAtDash() != 0 {
+				return usage("deployment create takes no argument %q; a program and its arguments come after --", args[0]).hint("agentclash deployment create --help")
+			}
+			s.argv = args
 			if file != "" {
-				if c.Flags().NFlag() > 1 {
+				if c.Flags().NFlag() > 1 || len(args) > 0 {
 					return usage("--from-file holds the whole deployment: leave out the other flags")
 				}
 				if err := a.readSpec(file, &s); err != nil {
@@ -69,10 +90,18 @@ Keys are never given here: an account says where the key is found.`,
 			if c.Flags().Changed("text-reminders") {
 				s.Limits.TextReminders = &reminders
 			}
+			if err := s.readPairs(); err != nil {
+				return err
+			}
+			if c.Flags().Changed("allow-shell") {
+				s.Sandbox.AllowShell = &shell
+			}
 			return runDeploymentCreate(c.Context(), a, s)
 		},
 	}
 	f := c.Flags()
+	s.addKindFlags(f)
+	f.BoolVar(&shell, "allow-shell", false, "let this agent run programs where the pack does not say that it may")
 	f.StringVar(&file, "from-file", "", "YAML or JSON file with the deployment's fields")
 	f.StringVar(&s.Name, "name", "", "name of the deployment")
 	f.StringVar(&s.Model, "model", "", "provider/model")
@@ -128,9 +157,9 @@ func runDeploymentCreate(ctx context.Context, a *app, s deploymentSpec) error {
 	if err != nil {
 		return err
 	}
-	doc := map[string]string{"deployment_id": stored.ID, "name": d.Name, "model": d.Provider + "/" + d.Model}
+	doc := map[string]string{"deployment_id": stored.ID, "name": d.Name, "model": d.Target()}
 	return a.print(doc, func(io.Writer, view.Options) error {
-		a.say("✓ deployment %s runs %s/%s", d.Name, d.Provider, d.Model)
+		a.say("✓ deployment %s runs %s", d.Name, d.Target())
 		return nil
 	})
 }
@@ -142,9 +171,13 @@ func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
 	if strings.TrimSpace(s.Name) == "" {
 		errs = append(errs, errors.New("--name is missing"))
 	}
-	if s.Model == "" {
+	if s.Kind == "" {
+		s.Kind = engine.KindModel
+	}
+	if s.Model == "" && s.Kind == engine.KindModel {
 		errs = append(errs, errors.New("--model is missing"))
 	}
+	errs = append(errs, s.checkKind()...)
 	if s.System != "" && s.SystemFile != "" {
 		errs = append(errs, errors.New("--system and --system-file are two system prompts: choose one"))
 	}
@@ -166,9 +199,15 @@ func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
 	if len(errs) > 0 {
 		return engine.Deployment{}, usage("deployment create: %w", errors.Join(errs...)).hint("agentclash deployment create --help")
 	}
-	key, model, err := provider.ParseModel(s.Model)
-	if err != nil {
-		return engine.Deployment{}, usage("--model: %w", err)
+	if s.Kind == engine.KindHTTP {
+		return s.endpoint(), nil
+	}
+	var key, model string
+	var err error
+	if s.Model != "" {
+		if key, model, err = provider.ParseModel(s.Model); err != nil {
+			return engine.Deployment{}, usage("--model: %w", err)
+		}
 	}
 	if strings.Contains(s.Account, "://") {
 		if err := checkAccount(s.Account); err != nil {
@@ -186,6 +225,12 @@ func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
 	}
 	if err := a.checkSettings(d); err != nil {
 		return engine.Deployment{}, usage("deployment create: %w", err)
+	}
+	if s.Kind == engine.KindCommand {
+		d.Kind = engine.KindCommand
+		if d.Command, err = a.program(s.programSpec); err != nil {
+			return engine.Deployment{}, err
+		}
 	}
 	if s.SystemFile != "" {
 		text, err := os.ReadFile(a.path(s.SystemFile))
@@ -259,10 +304,7 @@ func (a *app) storedDeployments(ctx context.Context) ([]view.Deployment, error) 
 	}
 	list := make([]view.Deployment, len(rows))
 	for i, r := range rows {
-		list[i] = view.Deployment{
-			ID: r.ID, Name: r.Name, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, API: r.API,
-			Account: r.Account, PromptCache: r.PromptCache, CreatedAt: r.CreatedAt,
-		}
+		list[i] = deploymentView(r)
 	}
 	return list, nil
 }

@@ -186,7 +186,7 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 		return err
 	}
 	req.Options.BudgetUSD, req.Options.Deadline, req.Options.MaxWaitMS = ends.BudgetUSD, ends.Deadline, ends.MaxWaitMS
-	if engine.NeedsOf(p).Box {
+	if engine.NeedsOf(p, deployments...).Box {
 		req.Sandbox.Kind = o.sandbox
 	}
 	if req.Options.Concurrency == 0 {
@@ -259,7 +259,7 @@ func (a *app) reached(plan *engine.Plan, p *pack.Pack, player *record.Player) (m
 // concurrency is how many trials run at once when nobody says: a sandbox costs
 // memory, a provider has rate limits, a script has neither.
 func concurrency(p *pack.Pack, deployments []engine.Deployment) int {
-	if engine.NeedsOf(p).Box {
+	if engine.NeedsOf(p, deployments...).Box {
 		return 4
 	}
 	for _, d := range deployments {
@@ -302,7 +302,7 @@ func (a *app) printPlan(p *engine.Plan) error {
 	for lane, agent := range p.Agents {
 		caps := p.Caps(lane)
 		row := view.PlanAgent{
-			Label: agent.Label, Model: agent.Deployment.Provider + "/" + agent.Deployment.Model,
+			Label: agent.Label, Model: agent.Deployment.Target(),
 			MaxIterations: caps.MaxIterations, MaxToolCalls: caps.MaxToolCalls, RunTimeoutSecs: caps.RunTimeoutSeconds,
 		}
 		usd, why := p.Ceiling(lane)
@@ -447,7 +447,7 @@ func causeStatus(code string) int {
 		return statusError
 	case "auth":
 		return statusNoPermission
-	case "unknown_model", "invalid_request":
+	case "unknown_model", "invalid_request", "agent_program":
 		return statusUsage
 	case "rate_limit", "unavailable", "timeout":
 		return statusTryAgain

@@ -171,7 +171,7 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) }, people)
 	stop := a.beat(ctx, db, e.plan.RunID, cancel)
 	deps := engine.Deps{
-		Sink: event.Tee(recorder, append(screen, traces...)...), Clients: e.clients.agents, Judges: e.clients.judges,
+		Sink: event.Tee(recorder, append(screen, traces...)...), Clients: e.clients.agents, Programs: e.clients.programs, Judges: e.clients.judges,
 		Simulators: e.clients.simulators, Users: people, Boxes: e.boxes, Queries: queries(),
 		Secrets: e.clients.secrets, ToolSecrets: e.secrets, Now: a.p.Now,
 		Recall: func(ctx context.Context, trialID string, attempt int, yield func(event.Event) error) error {

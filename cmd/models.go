@@ -60,6 +60,7 @@ func scriptLabel(d engine.Deployment) string {
 // they use.
 type modelClients struct {
 	agents     []provider.Client
+	programs   []engine.Program // of command deployments, by lane
 	judges     map[string]provider.Client
 	simulators []provider.Client // by place in the plan's
 	secrets    []string
@@ -90,8 +91,22 @@ func (a *app) clients(p *engine.Plan) (modelClients, error) {
 		return client
 	}
 	for _, agent := range p.Agents {
-		c.agents = append(c.agents, open(target{Deployment: agent.Deployment, who: fmt.Sprintf("deployment %q", agent.Deployment.Name),
-			research: p.Mode == pack.Responses}))
+		t := target{Deployment: agent.Deployment, who: fmt.Sprintf("deployment %q", agent.Deployment.Name),
+			research: p.Mode == pack.Responses}
+		var program engine.Program
+		switch agent.Deployment.Kind {
+		case engine.KindCommand:
+			o, err := a.openProgram(t)
+			errs = append(errs, err...)
+			c.agents, program, c.secrets = append(c.agents, o.client), o.Program, append(c.secrets, o.secrets...)
+		case engine.KindHTTP:
+			client, secrets, err := a.openEndpoint(t)
+			errs = append(errs, err...)
+			c.agents, c.secrets = append(c.agents, client), append(c.secrets, secrets...)
+		default:
+			c.agents = append(c.agents, open(t))
+		}
+		c.programs = append(c.programs, program)
 	}
 	judges, secrets, err := a.judgeClients(p.Judges)
 	if err != nil {
@@ -160,10 +175,25 @@ func (a *app) client(d target) (provider.Client, string, error) {
 		client, err := a.script(d.Model, open)
 		return client, "", err
 	}
-	list := servers()
+	s, key, err := a.server(d, servers())
+	if err != nil {
+		return nil, "", err
+	}
+	client, err := newServerClient(s, key)
+	if err == nil {
+		err = checkSampling(client, d.Sampling)
+	}
+	if err != nil {
+		return nil, "", usage("%s: %w", d.who, err)
+	}
+	return client, key, nil
+}
+
+// server finds where a deployment's model is, and the key for it.
+func (a *app) server(d target, list []server) (server, string, error) {
 	i := slices.IndexFunc(list, func(s server) bool { return s.provider == d.Provider })
 	if i < 0 && d.BaseURL == "" {
-		return nil, "", usage("%s: this version has no client for provider %q", d.who, d.Provider).
+		return server{}, "", usage("%s: this version has no client for provider %q", d.who, d.Provider).
 			hint("give it the base URL of an OpenAI-compatible server: agentclash deployment create --base-url URL ...")
 	}
 	s := server{provider: d.Provider}
@@ -176,18 +206,8 @@ func (a *app) client(d target) (provider.Client, string, error) {
 		s.keyVar = "" // a vendor's key is for the vendor: another server gets one only when the account says so
 	}
 	key, err := a.key(d, s.keyVar)
-	if err != nil {
-		return nil, "", err
-	}
-	key = strings.TrimSpace(key) // what is sent is what must be kept out of every fact
-	client, err := newServerClient(s, key)
-	if err == nil {
-		err = checkSampling(client, d.Sampling)
-	}
-	if err != nil {
-		return nil, "", usage("%s: %w", d.who, err)
-	}
-	return client, key, nil
+	// what is sent is what must be kept out of every fact
+	return s, strings.TrimSpace(key), err
 }
 
 // checkSampling refuses settings that the client's vendor does not have.

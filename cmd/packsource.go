@@ -263,7 +263,7 @@ func (a *app) chooseDeployments(ctx context.Context) ([]string, error) {
 	}
 	var options []huh.Option[string]
 	for _, d := range list {
-		options = append(options, huh.NewOption(view.SanitizeLine(d.Name+" ("+d.Provider+"/"+d.Model+")"), d.Name))
+		options = append(options, huh.NewOption(view.SanitizeLine(d.Name+" ("+d.Target+")"), d.Name))
 	}
 	if len(options) == 1 {
 		return []string{list[0].Name}, nil
@@ -300,14 +300,11 @@ func (a *app) deployments(ctx context.Context, names, models []string) ([]engine
 			if !ok {
 				return nil, noDeployment(name)
 			}
-			d, err := db.Deployment(ctx, workspace, strings.TrimSpace(name))
-			if errors.Is(err, store.ErrNotFound) {
-				return nil, noDeployment(name)
-			}
+			one, err := a.named(ctx, db, workspace, name)
 			if err != nil {
 				return nil, err
 			}
-			found = append(found, d.Deployment)
+			found = append(found, one)
 		}
 	}
 	for i, d := range found {
@@ -318,6 +315,18 @@ func (a *app) deployments(ctx context.Context, names, models []string) ([]engine
 	}
 	bare, err := unnamed(models, found)
 	return append(found, bare...), err
+}
+
+// named is a stored deployment, with its files as they are now.
+func (a *app) named(ctx context.Context, db *store.DB, workspace, name string) (engine.Deployment, error) {
+	d, err := db.Deployment(ctx, workspace, strings.TrimSpace(name))
+	if errors.Is(err, store.ErrNotFound) {
+		return engine.Deployment{}, noDeployment(name)
+	}
+	if err != nil {
+		return engine.Deployment{}, err
+	}
+	return a.withFiles(d.Deployment)
 }
 
 func noDeployment(name string) error {

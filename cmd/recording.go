@@ -106,6 +106,13 @@ func (a *app) tape(o *startOptions, plan *engine.Plan) error {
 	if (o.tape.record != "" || o.tape.player != nil) && plan.AsksPeople() {
 		return usage("conversations of this pack ask people, and what they say is not recorded: leave out --record and --replay")
 	}
+	if o.tape.record != "" || o.tape.player != nil || o.tape.cache {
+		for _, agent := range plan.Agents {
+			if agent.Deployment.Kind == engine.KindCommand {
+				return usage("deployment %q is a program, whose own calls are neither recorded nor cached: leave out --record, --replay and --cache", agent.Label)
+			}
+		}
+	}
 	switch p := o.tape.player; {
 	case o.tape.record != "":
 		plan.Recording = &engine.Recording{Mode: engine.Recorded, Dir: o.tape.record, Overwrite: o.tape.overwrite}

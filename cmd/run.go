@@ -164,7 +164,7 @@ func (a *app) viewRun(ctx context.Context, db *store.DB, r store.Run) (view.Run,
 
 func (a *app) viewAgent(ctx context.Context, db *store.DB, agent store.RunAgent) (view.RunAgent, error) {
 	v := view.RunAgent{
-		RunAgentID: agent.ID, Label: agent.Label, LaneIndex: agent.Lane, Model: agent.Deployment.Provider + "/" + agent.Deployment.Model,
+		RunAgentID: agent.ID, Label: agent.Label, LaneIndex: agent.Lane, Model: agent.Deployment.Target(),
 		Status: agent.Status, Reason: agent.Reason, StartedAt: when(agent.StartedAt), FinishedAt: when(agent.FinishedAt),
 	}
 	if c := agent.Scorecard; c != nil {

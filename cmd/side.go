@@ -145,7 +145,7 @@ func (s side) snapshot() compare.Snapshot {
 	return compare.NewSnapshot(compare.Identity{
 		RunID: s.run.ID, RunName: s.run.Name, RunStatus: s.run.Status,
 		RunAgentID: s.agent.ID, RunAgentLabel: s.agent.Label, RunAgentStatus: s.agent.Status,
-		Model: d.Provider + "/" + d.Model, InputSet: s.run.InputSet, EvaluationSpecDigest: s.run.SpecDigest,
+		Model: d.Target(), InputSet: s.run.InputSet, EvaluationSpecDigest: s.run.SpecDigest,
 		Pack:        compare.PackRef{Slug: s.run.Pack.Slug, Version: s.run.Pack.Version, Digest: s.run.Pack.Digest},
 		MinPassRate: s.plan.Options.MinPassRate, MaxInvalid: s.plan.Options.MaxInvalid,
 	}, compare.Record{Spec: s.spec, Scorecard: s.card, Cases: cases, Trials: s.attempts})

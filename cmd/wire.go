@@ -11,6 +11,7 @@ import (
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/provider/anthropic"
+	"github.com/agentclash/agentclash/engine/provider/endpoint"
 	"github.com/agentclash/agentclash/engine/provider/gemini"
 	"github.com/agentclash/agentclash/engine/provider/openai"
 	"github.com/agentclash/agentclash/engine/provider/scripted"
@@ -43,6 +44,30 @@ func servers() []server {
 	return append(list,
 		server{provider: provider.Anthropic, baseURL: anthropic.BaseURL, keyVar: anthropic.KeyVar},
 		server{provider: provider.Gemini, baseURL: gemini.BaseURL, keyVar: gemini.KeyVar})
+}
+
+// httpProvider is what an endpoint's answers are said to be of.
+const httpProvider = endpoint.Name
+
+func newEndpointClient(url string, headers map[string]string, secrets []string) (provider.Client, error) {
+	return endpoint.New(endpoint.Options{URL: url, Headers: headers, Secrets: secrets, Proxy: http.ProxyFromEnvironment})
+}
+
+// checkEndpoint reads an endpoint's address and the names of its headers, and
+// returns the address without what does not tell endpoints apart.
+func checkEndpoint(url string, headers map[string]string) (at string, errs []error) {
+	u, err := endpoint.ParseURL(url)
+	if err != nil {
+		errs = append(errs, err)
+	} else {
+		at = u.Host + u.Path
+	}
+	for name := range headers {
+		if err := endpoint.CheckHeader(name); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return at, errs
 }
 
 func newServerClient(s server, key string) (provider.Client, error) {

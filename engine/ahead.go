@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/agentclash/agentclash/sandbox"
@@ -23,7 +24,7 @@ type ahead struct {
 // ahead is nil where trials have no box, or one that is there at once.
 func (r *run) ahead() *ahead {
 	boxes, ok := r.deps.Boxes.(sandbox.Warmer)
-	if !ok || r.lanes[0].mode.tools == nil {
+	if !ok || !slices.ContainsFunc(r.lanes, func(l *lane) bool { return l.mode.tools != nil }) {
 		return nil
 	}
 	return &ahead{run: r, boxes: boxes, stops: map[string]context.CancelFunc{}}
@@ -35,6 +36,9 @@ func (a *ahead) expect(ctx context.Context, next []Trial) error {
 		return nil
 	}
 	for _, t := range next[:min(len(next), max(a.run.plan.Options.Concurrency, 1), maxAhead)] {
+		if a.run.lanes[t.Agent].mode.tools == nil {
+			continue // it needs none
+		}
 		if a.run.lanes[t.Agent].halted.Load() != nil || t.Reuse != nil || t.Attempt > 1 && len(a.run.plan.Judges) > 0 {
 			continue // it does not begin, needs none, or may lack nothing but its judges
 		}

@@ -75,6 +75,7 @@ func (a *attempt) outside() {
 // gateway is who answers the programs in the box: the mock vault, a proxy that
 // permits something or, where what they try is a fact, one that permits nothing.
 func (a *attempt) gateway(s *sandbox.Spec) {
+	defer a.programGateway(s)
 	switch n := a.network; {
 	case n.vault:
 		s.Network, s.NetworkPort = a.vault.serve, vaultPort

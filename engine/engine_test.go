@@ -83,19 +83,20 @@ func parse(t *testing.T, src string, extra ...string) *pack.Pack {
 
 // harness runs plans and gathers their facts.
 type harness struct {
-	pack    *pack.Pack
-	agents  []engine.Deployment
-	clients []provider.Client
-	judges  map[string]provider.Client
-	users   []provider.Client // that play users, by place in the plan's
-	people  engine.Users
-	boxes   sandbox.Provider
-	queries *query.Runner
-	options engine.Options
-	secrets []string
-	mu      sync.Mutex
-	facts   []event.Event
-	onFact  func(event.Event)
+	pack     *pack.Pack
+	agents   []engine.Deployment
+	clients  []provider.Client
+	programs []engine.Program
+	judges   map[string]provider.Client
+	users    []provider.Client // that play users, by place in the plan's
+	people   engine.Users
+	boxes    sandbox.Provider
+	queries  *query.Runner
+	options  engine.Options
+	secrets  []string
+	mu       sync.Mutex
+	facts    []event.Event
+	onFact   func(event.Event)
 }
 
 func newHarness(p *pack.Pack, scripts ...string) *harness {
@@ -141,7 +142,7 @@ func (h *harness) runPlan(t *testing.T, ctx context.Context, plan *engine.Plan) 
 func (h *harness) runOnly(t *testing.T, ctx context.Context, plan *engine.Plan) engine.Result {
 	t.Helper()
 	result, err := engine.Run(ctx, plan, engine.Deps{
-		Sink: event.SinkFunc(h.emit), Clients: h.clients, Judges: h.judges, Recall: h.recall, Boxes: h.boxes, Queries: h.queries, Secrets: h.secrets,
+		Sink: event.SinkFunc(h.emit), Clients: h.clients, Programs: h.programs, Judges: h.judges, Recall: h.recall, Boxes: h.boxes, Queries: h.queries, Secrets: h.secrets,
 		Simulators: h.users, Users: h.people,
 		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },

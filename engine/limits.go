@@ -33,6 +33,9 @@ func resolveLimits(spec scoring.Spec, c pack.Case, d Deployment) limits {
 		output:    cmp.Or(d.Limits.MaxOutputTokens, def.MaxOutputTokens),
 		reminders: *cmp.Or(d.Limits.TextReminders, def.TextReminders),
 	}
+	if d.isHTTP() && d.Limits.StepTimeoutSeconds == 0 {
+		l.step = l.trial // the one call is the whole trial
+	}
 	if c.CaseTimeoutSeconds > 0 {
 		l.trial = seconds(int(c.CaseTimeoutSeconds))
 	}

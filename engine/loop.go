@@ -143,10 +143,14 @@ func (a *attempt) requestOf(messages []provider.Message) provider.Request {
 	} else if sampling.MaxOutputTokens == 0 {
 		sampling.MaxOutputTokens = a.limits.output
 	}
-	return provider.Request{
+	req := provider.Request{
 		Ref:   provider.Ref{Agent: a.agent.Label, Case: a.trial.CaseKey, Repetition: a.trial.Repetition, Attempt: a.number, Call: a.calls},
 		Model: d.Model, Messages: messages, Tools: a.mode.definitions(), Sampling: sampling,
 	}
+	if d.isHTTP() {
+		req.Task = a.run.plan.pack.AgentView(a.kase)
+	}
+	return req
 }
 
 // stepTime bounds one try of a call.
@@ -291,7 +295,7 @@ func (a *attempt) answered(r provider.Response) {
 	}
 	done := event.CallEnd{
 		ProviderKey: a.deployment.Provider, ProviderModelID: r.Model, FinishReason: string(r.Finish),
-		OutputText: r.Text, ToolCalls: calls, Usage: r.Usage,
+		OutputText: r.Text, ToolCalls: calls, Usage: r.Usage, CostUSD: r.CostUSD,
 		Timing:   event.Timing{TTFTMS: r.TTFT.Milliseconds(), TotalLatencyMS: r.Elapsed.Milliseconds()},
 		CacheUse: event.CacheUseOf(r.Cache),
 	}

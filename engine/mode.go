@@ -24,16 +24,27 @@ type mode struct {
 	// for. A call of such a mode is the whole trial: no step timeout ends it, and
 	// it is not cut at the output tokens of an ordinary reply.
 	surface string
+	// program says that the agent is one, which works in the box by itself.
+	program bool
 }
 
 func newMode(p *pack.Pack, d Deployment, queries *query.Runner) (mode, error) {
 	switch p.Version.ExecutionMode {
 	case pack.PromptEval:
+		if d.isHTTP() {
+			return mode{source: event.SourceHosted, open: promptMessages}, nil
+		}
 		return mode{source: event.SourcePromptEval, open: promptMessages}, nil
 	case pack.Responses:
 		return mode{source: event.SourceResponses, open: researchMessages, surface: surfaceResponses}, nil
 	case pack.Native, "":
 		set, err := toolsOf(p, d, queries)
+		switch {
+		case d.isHTTP():
+			return mode{source: event.SourceHosted, open: endpointMessages}, nil
+		case d.isCommand():
+			return mode{source: event.SourceHosted, tools: set, program: true}, err
+		}
 		return mode{source: event.SourceNative, open: nativeMessages, tools: set}, err
 	case pack.MultiTurn:
 		set, err := toolsOf(p, d, queries)
@@ -94,13 +105,16 @@ func NeedsOf(p *pack.Pack, all ...Deployment) Needs {
 	if len(all) == 0 {
 		all = []Deployment{{}}
 	}
-	programs := false
+	box, programs := false, false
 	for _, d := range all {
 		m, err := newMode(p, d, nil)
-		if err != nil || m.tools == nil {
+		if err != nil {
 			return Needs{}
 		}
-		programs = programs || m.programs()
+		box, programs = box || m.tools != nil, programs || m.programs()
+	}
+	if !box {
+		return Needs{}
 	}
 	n := Needs{Box: true, Process: programs, Spec: boxSpec(p, programs)}
 	n.Process = n.Process || len(n.Spec.Packages) > 0
@@ -112,7 +126,7 @@ func NeedsOf(p *pack.Pack, all ...Deployment) Needs {
 
 // programs says whether agents can run any.
 func (m mode) programs() bool {
-	return m.tools != nil && m.tools.Reaches("exec", "run_tests", "build")
+	return m.program || m.tools != nil && m.tools.Reaches("exec", "run_tests", "build")
 }
 
 // rootsOf are the directories that a pack keeps its agents to.

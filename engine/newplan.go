@@ -89,7 +89,7 @@ func NewPlan(req PlanRequest) (*Plan, error) {
 	if err := p.judges(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(p.checkSurface(), p.checkOptions(), p.checkEnds(), p.checkPrices(), p.checkJudges()); err != nil {
+	if err := errors.Join(p.checkSurface(), p.checkOptions(), p.checkTargets(), p.checkEnds(), p.checkPrices(), p.checkJudges()); err != nil {
 		return nil, err
 	}
 	p.schedule(req.NewID)
@@ -267,6 +267,9 @@ func (p *Plan) checkPrices() error {
 // A provider that is free has none.
 func (p *Plan) priced(limit string, free ...string) (errs []error) {
 	for _, a := range p.Agents {
+		if !a.Deployment.asksModels() {
+			continue // nothing that could cost anything goes through us
+		}
 		if _, ok := p.scorer.Cost(a.Deployment.Provider, a.Deployment.Model, 1, 1); !ok && !slices.Contains(free, a.Deployment.Provider) {
 			errs = append(errs, unpriced(limit, fmt.Sprintf("%q", a.Label), a.Deployment.Provider, a.Deployment.Model))
 		}
@@ -296,6 +299,9 @@ func (p *Plan) schedule(newID func() string) {
 // invalid trials included. why says what is missing when there is none.
 func (p *Plan) Ceiling(lane int) (usd float64, why string) {
 	d := p.Agents[lane].Deployment
+	if !d.asksModels() {
+		return 0, ""
+	}
 	attempts := 0.0
 	for _, t := range p.Trials {
 		if t.Agent == lane && t.Reuse == nil {
@@ -387,7 +393,7 @@ func (p *Plan) start() event.RunStart {
 		s.Replay = p.Recording.Digest
 	}
 	for _, a := range p.Agents {
-		s.Agents = append(s.Agents, event.AgentRef{ID: a.ID, Label: a.Label, Model: a.Deployment.Provider + "/" + a.Deployment.Model})
+		s.Agents = append(s.Agents, event.AgentRef{ID: a.ID, Label: a.Label, Model: a.Deployment.Target()})
 	}
 	return s
 }

@@ -117,6 +117,11 @@ type Deployment struct {
 	// ContentDigest is the SHA-256, in hex, of a script when the run was planned:
 	// its path says nothing of what is in it.
 	ContentDigest string `json:"content_digest,omitempty"`
+	// Kind is what the agent is; "" is KindModel. Of a command, Provider and Model
+	// are what it asks, both "" when it asks none that we see.
+	Kind    string      `json:"kind,omitempty"`
+	Command *Command    `json:"command,omitempty"`
+	HTTP    *HTTPTarget `json:"http,omitempty"`
 	// Tools and Sandbox change what the pack permits its agents, for this one.
 	Tools   ToolOverrides    `json:"tool_overrides,omitzero"`
 	Sandbox SandboxOverrides `json:"sandbox,omitzero"`

@@ -28,6 +28,10 @@ type Deps struct {
 	Sink event.Sink
 	// Clients holds one client for each run agent, by lane.
 	Clients []provider.Client
+	// Programs are what command deployments have beside the plan, by lane; nil
+	// when there are none. Such a lane's client is nil unless its model has no wire
+	// of its own.
+	Programs []Program
 	// Judges holds one client for each judge's model, by JudgeModel.Name.
 	Judges map[string]provider.Client
 	// Simulators holds one client for each of Plan.Simulators.
@@ -278,6 +282,7 @@ func (r *run) attempt(ctx context.Context, t Trial, number int) (*attempt, error
 	}
 	d := agent.Deployment
 	a.pace = r.paces.Of(provider.PaceKey{Provider: d.Provider, BaseURL: d.BaseURL, Account: d.Account, Model: d.Model}, d.MaxConcurrent)
+	a.program = newProgram(a)
 	if len(r.plan.Judges) > 0 {
 		ref := provider.Ref{Agent: agent.Label, Case: t.CaseKey, Repetition: t.Repetition, Attempt: number}
 		a.panel = r.panel(ref, func(typ event.Type, payload any) { a.log.emitAs(a.asking, typ, payload) })

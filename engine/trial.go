@@ -46,6 +46,7 @@ type attempt struct {
 	carried    bool            // the agent's part is an earlier attempt's, which has ended
 	reuse      *event.Reused   // that attempt, when it is another run's
 	ranked     event.JudgeUse  // what earlier attempts used of their group's limits
+	program    *program        // that is the agent; nil: the loop is
 
 	messages []provider.Message // that were said so far
 	asking   string             // the source of what judges are asked now
@@ -228,6 +229,9 @@ func (a *attempt) spec() sandbox.Spec {
 	s.Labels = sandbox.Labels{RunID: a.run.plan.RunID, TrialID: a.trial.ID, Agent: a.agent.Label, Case: a.trial.CaseKey}
 	// graders come after the agent's own time
 	s.Lifetime = a.limits.trial + a.run.graderTime + 5*time.Minute
+	if c := a.deployment.Command; c != nil && c.MaxOutputBytes > 0 {
+		s.Limits.OutputBytes = min(s.Limits.OutputBytes, c.MaxOutputBytes)
+	}
 	if block := a.run.plan.pack.Security; !block.Empty() && len(block.AdversarialPrompts) > 0 {
 		s.Lifetime += a.limits.trial // and the prompts after these
 	}
@@ -240,15 +244,16 @@ func (a *attempt) spec() sandbox.Spec {
 func (a *attempt) work(ctx context.Context) ending {
 	a.startedAt = a.log.clock.Now()
 	start := event.TrialStart{
-		DeploymentType: "native", ExecutionTarget: "none", TraceMode: "full",
+		ExecutionTarget: "none", TraceMode: "full",
 		StartedAt: a.startedAt.Format(time.RFC3339Nano), ExecutionMode: a.run.plan.Mode, APISurface: a.mode.surface,
 	}
 	if a.box != nil {
 		start.ExecutionTarget, start.SandboxID = a.run.plan.Sandbox.Kind, a.box.ID()
 	}
+	start.DeploymentType, start.EvidenceLevel = a.deployment.seen()
 	a.log.emit(event.Started, start)
 	a.planted()
-	end := a.timed(ctx, a.loop)
+	end := a.agentWorks(ctx)
 	if end.fault == faultHalt {
 		return end
 	}
@@ -281,13 +286,26 @@ func (a *attempt) timed(ctx context.Context, part func(context.Context) ending) 
 	return part(ctx)
 }
 
+// agentWorks is the agent's part: the loop's, or a program's.
+func (a *attempt) agentWorks(ctx context.Context) ending {
+	if a.program != nil {
+		return a.runProgram(ctx) // its box ends it when its time is up
+	}
+	return a.timed(ctx, a.loop)
+}
+
 // ended states how the agent's part ended.
 func (a *attempt) ended(end ending) {
 	a.stateEgress()
 	a.stands(end)
 	if end.answer != nil {
 		source := "model"
-		if a.mode.tools != nil && !a.mode.turns {
+		switch {
+		case a.program != nil:
+			source = "program"
+		case a.deployment.isHTTP():
+			source = "endpoint"
+		case a.mode.tools != nil && !a.mode.turns:
 			source = "submit"
 		}
 		a.log.emit(event.OutputFinal, event.Output{FinalOutput: *end.answer, Source: source})

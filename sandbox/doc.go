@@ -90,6 +90,11 @@
 //   - R2. The session itself is not bound, and makes no difference to what is.
 //   - R3. Bind makes the directories it is given, and Roots that are not narrow bind nothing.
 //
+// # An agent's own program, where a session is a Stager
+//
+//   - T1. Stage writes a file below AgentDir, with its mode, that programs can run and that is not in the workspace.
+//   - T2. A name that is not relative and clean is ErrOutside, and nothing is written.
+//
 // # The network
 //
 //   - N1. Without a Network nobody listens at the proxy's port and no variable names it.

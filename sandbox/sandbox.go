@@ -172,6 +172,17 @@ type Command struct {
 	HeadBytes, TailBytes int
 }
 
+// AgentDir is where the files of a program that is the agent are: beside the
+// workspace, so that nothing that looks at what was made there finds them.
+const AgentDir = "/tmp/agentclash"
+
+// Stager is met by sessions whose boxes can hold a program that is the agent.
+type Stager interface {
+	// Stage writes a file below AgentDir, with a mode: name is relative and clean.
+	// It is called before any program is run.
+	Stage(ctx context.Context, name string, data []byte, mode uint32) error
+}
+
 // Result is what a command did.
 type Result struct {
 	ExitCode       int // 128+signal when killed; -1 when it could not be started

@@ -181,6 +181,9 @@ type ModelUsage struct {
 	TotalTokens     int64
 	Known           bool // false: the provider reported no usage
 	Calls           int  // of a simulator
+	// ReportedUSD is what an agent that is an endpoint says its calls cost. It
+	// counts where no price is known.
+	ReportedUSD *float64
 }
 
 // ToolCall is one executed or refused tool call, in order.

@@ -13,6 +13,8 @@ const (
 	PricePack  = "pack"  // a row of the spec's pricing
 	PriceTable = "table" // a row of the list prices
 	PriceMixed = "mixed" // of several models, both
+	// PriceReported is no price: the agent, which is an endpoint, said what it cost.
+	PriceReported = "reported"
 )
 
 // ListPrices are what vendors asked on a date, before discounts: for packs
@@ -129,6 +131,11 @@ func (t *trial) cost(s *Scorer) (bill, string) {
 	}
 	var total bill
 	for _, m := range t.ev.Models {
+		if _, priced := s.bill(m); m.ReportedUSD != nil && (!priced || !m.Known) && finite(*m.ReportedUSD) {
+			total.add(billed{ProviderKey: m.ProviderKey, ProviderModelID: m.ProviderModelID, PriceSource: PriceReported,
+				InputTokens: max(m.InputTokens, 0), OutputTokens: max(m.OutputTokens, 0), USD: *m.ReportedUSD})
+			continue
+		}
 		if !m.Known {
 			if len(t.ev.Models) > 1 || t.ev.InputTokens == nil || t.ev.OutputTokens == nil {
 				return bill{}, fmt.Sprintf("the provider did not report the usage of %s", quoted(m.ProviderKey+"/"+m.ProviderModelID))

@@ -198,7 +198,7 @@ type Trial struct {
 	FinalOutput *string  `json:"final_output"`
 	Usage       Usage    `json:"usage"`
 	CostUSD     *float64 `json:"cost_usd"`               // nil: unknown
-	PriceSource string   `json:"price_source,omitempty"` // of CostUSD: pack, table or mixed
+	PriceSource string   `json:"price_source,omitempty"` // of CostUSD: pack, table, mixed or reported
 	LatencyMS   *int64   `json:"latency_ms"`             // nil: unknown
 	// CachedUSD is the part of CostUSD that a cache answered: it is what the
 	// agent costs, and was not spent.
@@ -266,7 +266,7 @@ type AgentScorecard struct {
 	Dimensions    []AggregateDimension `json:"dimensions"` // in declared order
 	Usage         Usage                `json:"usage"`
 	CostUSD       *float64             `json:"cost_usd"`
-	PriceSource   string               `json:"price_source,omitempty"` // of CostUSD: pack, table or mixed
+	PriceSource   string               `json:"price_source,omitempty"` // of CostUSD: pack, table, mixed or reported
 	SpentUSD      *float64             `json:"spent_usd"`              // judges and simulated users included
 	Judging       *Judging             `json:"judging,omitempty"`      // of all attempts
 	Simulator     *Simulated           `json:"simulator,omitempty"`    // of all attempts

@@ -42,7 +42,7 @@ type Agent struct {
 	Dimensions    Object[AgentDimension] `json:"dimensions"`
 	Usage         scoring.Usage          `json:"usage"`
 	CostUSD       *float64               `json:"cost_usd"`
-	PriceSource   string                 `json:"price_source"` // pack, table or mixed
+	PriceSource   string                 `json:"price_source"` // pack, table, mixed or reported
 	PricesAsOf    string                 `json:"prices_as_of"` // the day of the list prices, where they were used
 	SpentUSD      *float64               `json:"spent_usd"`    // judges and simulated users included
 	Judging       *scoring.Judging       `json:"judging"`      // what judges were asked, null for nothing

@@ -1,6 +1,8 @@
 package view
 
 import (
+	"encoding/json"
+	"fmt"
 	"io"
 	"time"
 )
@@ -11,6 +13,8 @@ type Deployment struct {
 	Name     string `json:"name"`
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
+	Kind     string `json:"kind"`   // model, command or http
+	Target   string `json:"target"` // what it runs, for people
 	BaseURL  string `json:"base_url"`
 	API      string `json:"api,omitempty"`
 	Account  string `json:"account"` // where the key is found, never the key
@@ -22,10 +26,10 @@ type Deployment struct {
 // DeploymentList writes one row a deployment.
 func DeploymentList(w io.Writer, page Page[Deployment], o Options) error {
 	t := Table{Columns: []Column{
-		whole("ID"), left("NAME"), left("MODEL"), left("BASE URL"), left("API"), left("CACHE"), left("ACCOUNT"), whole("CREATED"),
+		whole("ID"), left("NAME"), left("RUNS"), left("BASE URL"), left("API"), left("CACHE"), left("ACCOUNT"), whole("CREATED"),
 	}}
 	for _, d := range page.Items {
-		t.Add(Text(o.ID(d.ID)), Text(d.Name), Text(d.Provider+"/"+d.Model), Text(d.BaseURL), Text(d.API), Text(onOff(d.PromptCache)), Text(d.Account),
+		t.Add(Text(o.ID(d.ID)), Text(d.Name), Text(d.Target), Text(d.BaseURL), Text(d.API), Text(onOff(d.PromptCache)), Text(d.Account),
 			Text(o.Time(d.CreatedAt)))
 	}
 	return t.Write(w, o)
@@ -41,4 +45,24 @@ func onOff(set *bool) string {
 	default:
 		return "off"
 	}
+}
+
+// DeploymentDocument is one deployment with all that it says: `deployment get`.
+type DeploymentDocument struct {
+	Deployment
+	// Definition is what was stored, as JSON marshals it.
+	Definition any `json:"definition"`
+}
+
+// DeploymentGet writes a deployment's row, and its definition.
+func DeploymentGet(w io.Writer, d DeploymentDocument, o Options) error {
+	raw, err := json.MarshalIndent(d.Definition, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := DeploymentList(w, Page[Deployment]{Items: []Deployment{d.Deployment}, Total: 1, Limit: 1}, o); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "\n%s\n", Sanitize(string(raw)))
+	return err
 }

@@ -314,7 +314,7 @@ func renderers() []renderer {
 		}, view.Baseline),
 		draws("packs", packs, view.PackList),
 		draws("deployments", func() view.Page[view.Deployment] {
-			return view.Page[view.Deployment]{Items: view.List[view.Deployment]{{ID: runID, Name: "gpt", Provider: "openai", Model: "gpt",
+			return view.Page[view.Deployment]{Items: view.List[view.Deployment]{{ID: runID, Name: "gpt", Provider: "openai", Model: "gpt", Kind: "model", Target: "openai/gpt",
 				Account: "env://OPENAI_API_KEY", CreatedAt: noon.Add(-26 * time.Hour)}}}
 		}, view.DeploymentList),
 		draws("doctor", doctor, view.Doctor),

@@ -72,6 +72,8 @@ func pricedBy(source, asOf string) string {
 		return "prices of the pack"
 	case scoring.PriceTable:
 		return list
+	case scoring.PriceReported:
+		return "what the agent reports"
 	case scoring.PriceMixed:
 		return "prices of the pack and " + list
 	}

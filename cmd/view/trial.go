@@ -30,7 +30,7 @@ type Trial struct {
 	SideMetrics    *scoring.SideMetrics   `json:"side_metrics"` // null without a scorecard
 	Warnings       List[string]           `json:"warnings"`
 	CostUSD        *float64               `json:"cost_usd"`
-	PriceSource    string                 `json:"price_source"` // pack, table or mixed
+	PriceSource    string                 `json:"price_source"` // pack, table, mixed or reported
 	Judges         List[Judge]            `json:"judges"`
 	Judging        *scoring.Judging       `json:"judging"`               // what they were asked, null for nothing
 	Carried        bool                   `json:"carried"`               // the agent's part is an earlier attempt's, or another run's

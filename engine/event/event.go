@@ -99,6 +99,7 @@ const (
 	SourcePromptEval = "prompt_eval_engine"
 	SourceResponses  = "responses_engine"
 	SourceMultiTurn  = "multi_turn_engine"
+	SourceHosted     = "hosted_external" // an agent that is a program or an endpoint
 	SourceGrader     = "grader_verification"
 	SourceScoring    = "worker_scoring"
 	SourceRun        = "run"

@@ -232,8 +232,9 @@ func (f *Fold) askedModels() []scoring.ModelUsage {
 func (f *Fold) callDone(e Event) error {
 	call, err := members[struct {
 		named
-		Usage  tokens `json:"usage"`
-		Cached any    `json:"cached"`
+		Usage   tokens `json:"usage"`
+		Cached  any    `json:"cached"`
+		CostUSD amount `json:"cost_usd"`
 	}](e)
 	if err != nil {
 		return err
@@ -251,8 +252,13 @@ func (f *Fold) callDone(e Event) error {
 	key := call.model()
 	u := f.usage[key]
 	if u == nil {
-		u = &scoring.ModelUsage{ProviderKey: key.provider, ProviderModelID: key.id, Known: true}
+		u = &scoring.ModelUsage{ProviderKey: key.provider, ProviderModelID: key.id, Known: true, ReportedUSD: new(0.0)}
 		f.usage[key] = u
+	}
+	if cost := call.CostUSD.f; cost == nil || u.ReportedUSD == nil {
+		u.ReportedUSD = nil // of all calls, or of none
+	} else {
+		u.ReportedUSD = new(*u.ReportedUSD + *cost)
 	}
 	if call.Usage.Input.n == nil || call.Usage.Output.n == nil {
 		u.Known, f.splitUnknown = false, true

@@ -88,13 +88,16 @@ func (u JudgeUse) Plus(v JudgeUse) JudgeUse {
 
 // TrialStart is the payload of system.run.started.
 type TrialStart struct {
-	DeploymentType  string `json:"deployment_type"`  // native
+	DeploymentType  string `json:"deployment_type"`  // native, command or http
 	ExecutionTarget string `json:"execution_target"` // docker, scratch or none
 	TraceMode       string `json:"trace_mode"`
 	StartedAt       string `json:"started_at"`
 	ExecutionMode   string `json:"execution_mode"`
 	APISurface      string `json:"api_surface,omitempty"` // responses: the API whose ways the mode is about
 	SandboxID       string `json:"sandbox_id,omitempty"`
+	// EvidenceLevel is how much of an agent that is not ours can be seen: of a
+	// program its model calls, of an endpoint nothing but its answer.
+	EvidenceLevel string `json:"evidence_level,omitempty"` // hosted_structured or hosted_black_box
 }
 
 // Step is the payload of system.step.started and .completed.
@@ -141,6 +144,8 @@ type CallEnd struct {
 	Timing          Timing              `json:"timing"`
 	ChargedUSD      float64             `json:"charged_usd,omitempty"` // to the run's budget
 	CacheUse
+	// CostUSD is what an endpoint says that its answer cost.
+	CostUSD *float64 `json:"cost_usd,omitempty"`
 }
 
 // CacheUse says, in a run with the cache, whether a reply was taken from it.
@@ -283,19 +288,25 @@ type ToolResult struct {
 	IsError    bool   `json:"is_error"`
 }
 
-// Command is the payload of sandbox.command.* (the engine's own commands; what
-// an agent runs is a tool call).
+// Command is the payload of sandbox.command.*: a program that is the agent. What
+// an agent runs is a tool call.
 type Command struct {
 	Action   string   `json:"sandbox_action"` // exec
 	Argv     []string `json:"argv"`
 	ExitCode int      `json:"exit_code"`
-	Error    string   `json:"error,omitempty"`
+	Error    string   `json:"error,omitempty"` // why it could not be started
+	// Stdout and Stderr have a line in their middle where they are cut.
+	Stdout     string `json:"stdout,omitempty"`
+	Stderr     string `json:"stderr,omitempty"`
+	TimedOut   bool   `json:"timed_out,omitempty"`
+	Limit      string `json:"limit,omitempty"` // of the sandbox, that it ran into
+	DurationMS int64  `json:"duration_ms,omitempty"`
 }
 
 // Output is the payload of system.output.finalized.
 type Output struct {
 	FinalOutput string `json:"final_output"`
-	Source      string `json:"source"` // submit, model or none
+	Source      string `json:"source"` // submit, model, program, endpoint or none
 }
 
 // End is the payload of system.run.completed.

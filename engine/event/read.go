@@ -77,6 +77,18 @@ func (c count) value() int64 {
 	return *c.n
 }
 
+// amount is a sum of money of at least 0, nil for anything else.
+type amount struct{ f *float64 }
+
+// UnmarshalJSON never fails: it is only given valid JSON.
+func (a *amount) UnmarshalJSON(raw []byte) error {
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err == nil && f >= 0 && f <= maxCount {
+		a.f = &f
+	}
+	return nil
+}
+
 // tokens are counts of tokens as events carry them.
 type tokens struct {
 	Input  count `json:"input_tokens"`

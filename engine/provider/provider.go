@@ -32,6 +32,9 @@ type Request struct {
 	Messages []Message
 	Tools    []Tool
 	Sampling Sampling
+	// Task is what an endpoint that is an agent is given of its case, as JSON
+	// marshals it; models get messages only.
+	Task any
 }
 
 // Sampling holds the optional knobs; nil and zero mean the provider's default.
@@ -121,6 +124,8 @@ type Response struct {
 	// on, such as signed reasoning: opaque, of the adapter's own making, and
 	// shown to nobody. Nil when there is none.
 	State json.RawMessage
+	// CostUSD is the cost that an endpoint reports of itself; models report none.
+	CostUSD *float64
 	// TTFT is the time from the request to the first piece of text or tool
 	// call; Elapsed to the end. Scripted and recorded replies carry recorded
 	// durations here, and Recorded is set.

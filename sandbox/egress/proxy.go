@@ -24,7 +24,7 @@ const proxyHeaderTime = 30 * time.Second
 // its own.
 func (d *Dialer) Serve(ctx context.Context, conn net.Conn) {
 	ServeConn(ctx, conn, &http.Server{
-		Handler:           http.HandlerFunc(d.proxy),
+		Handler:           d,
 		ReadHeaderTimeout: proxyHeaderTime, IdleTimeout: d.o.Limits.Idle, MaxHeaderBytes: maxHeaderBytes,
 	})
 }
@@ -84,7 +84,8 @@ func closeWrite(c net.Conn) error {
 	return c.Close()
 }
 
-func (d *Dialer) proxy(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP answers one request as Serve does.
+func (d *Dialer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	forwards := r.URL.Scheme == "http" && r.URL.User == nil && r.URL.Opaque == "" && r.URL.Host != ""
 	if !forwards && r.Method != http.MethodConnect {
 		d.unsent(ViaProxy, r.URL.Hostname())

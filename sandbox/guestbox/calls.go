@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
+	"strings"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -138,6 +140,18 @@ func (s *Calls) writeFile(ctx context.Context, name string, data []byte, call fu
 		return err
 	}
 	return s.explain(ctx, fmt.Sprintf("write %q", name), call(ctx, abs, data, newFileMode))
+}
+
+// Stage writes a file of a program that is the agent; see [sandbox.Stager].
+func (s *Calls) Stage(ctx context.Context, name string, data []byte, mode uint32) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	if !fs.ValidPath(name) || name == "." || strings.IndexByte(name, 0) >= 0 {
+		return fmt.Errorf("stage %q: %w", name, sandbox.ErrOutside)
+	}
+	abs := path.Join(sandbox.AgentDir, name)
+	return s.explain(ctx, fmt.Sprintf("stage %q", name), s.client.WriteFile(ctx, abs, data, mode))
 }
 
 // List lists a directory of the workspace; see [sandbox.Session]. It returns

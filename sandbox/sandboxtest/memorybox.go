@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"path"
@@ -261,6 +262,20 @@ func (b *MemoryBox) WriteFile(ctx context.Context, name string, data []byte) err
 		return fmt.Errorf("%s: %w", what, sandbox.ErrNoSpace)
 	}
 	b.files[abs] = slices.Clone(data)
+	return nil
+}
+
+// Stage writes to the map, outside the workspace.
+func (b *MemoryBox) Stage(ctx context.Context, name string, data []byte, _ uint32) error {
+	if err := b.enter(ctx, Call{Op: OpWrite, Path: path.Join(sandbox.AgentDir, name)}); err != nil {
+		return fmt.Errorf("stage %q: %w", name, err)
+	}
+	if !fs.ValidPath(name) || name == "." {
+		return fmt.Errorf("stage %q: %w", name, sandbox.ErrOutside)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.files[path.Join(sandbox.AgentDir, name)] = slices.Clone(data)
 	return nil
 }
 

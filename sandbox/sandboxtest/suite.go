@@ -59,7 +59,7 @@ func allChecks() []check {
 	return slices.Concat(
 		lifeChecks(), readChecks(), writeChecks(), pathChecks(), listChecks(),
 		execChecks(), outputChecks(), killChecks(), isolationChecks(), limitChecks(),
-		rootsChecks(), networkChecks(),
+		rootsChecks(), stageChecks(), networkChecks(),
 	)
 }
 

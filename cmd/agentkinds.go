@@ -1,0 +1,154 @@
+package cmd
+
+import (
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/proxy"
+	"github.com/agentclash/agentclash/store"
+)
+
+// opened is a program with what it runs with.
+type opened struct {
+	engine.Program
+	client  provider.Client // of a model without a wire of its own
+	secrets []string
+}
+
+// openProgram reads a program's files, which must be those that the run was
+// planned with, and finds its model.
+func (a *app) openProgram(t target) (o opened, errs []error) {
+	if c := t.Command; c.Files != "" {
+		files, digest, err := agentFiles(c.Files)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case digest != c.FilesDigest:
+			errs = append(errs, usage("%s: the files in %s are others than when the run was planned", t.who, c.Files).hint("start a new run"))
+		}
+		o.Files = files
+	}
+	switch t.Provider {
+	case "":
+		return o, errs
+	case provider.Scripted:
+		client, err := a.script(t.Model, newScriptClient)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		o.client = client
+		return o, errs
+	}
+	s, key, err := a.server(t, servers())
+	if err != nil {
+		return o, append(errs, err)
+	}
+	o.Upstream = &proxy.Upstream{Provider: t.Provider, BaseURL: s.baseURL, Key: key, Proxy: http.ProxyFromEnvironment}
+	if err := o.Upstream.Check(); err != nil {
+		errs = append(errs, usage("%s: %w", t.who, err))
+	}
+	if key != "" {
+		o.secrets = []string{key}
+	}
+	return o, errs
+}
+
+// openEndpoint makes the client of an endpoint, with its headers filled in.
+func (a *app) openEndpoint(t target) (client provider.Client, secrets []string, errs []error) {
+	headers := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(t.HTTP.Headers)) {
+		value, used, err := a.headerValue(t, name, t.HTTP.Headers[name])
+		if err != nil {
+			errs = append(errs, err)
+		}
+		headers[name], secrets = value, append(secrets, used...)
+	}
+	if len(errs) > 0 {
+		return nil, nil, errs
+	}
+	client, err := newEndpointClient(t.HTTP.URL, headers, secrets)
+	if err != nil {
+		errs = append(errs, usage("%s: %w", t.who, err))
+	}
+	return client, secrets, errs
+}
+
+// headerValue fills secrets in, and says which were used.
+func (a *app) headerValue(t target, name, value string) (filled string, secrets []string, err error) {
+	take := func(secret string, ok bool, from string) string {
+		secret = strings.TrimSpace(secret)
+		switch {
+		case err != nil:
+		case !ok || secret == "":
+			err = (&failure{status: statusNoPermission, code: "secret_missing",
+				err: usage("%s: header %q: %s is not set", t.who, name, from).err}).hint("agentclash secret set NAME, or export it")
+		case len(secret) < minSecretBytes:
+			err = usage("%s: header %q: %s has fewer than %d bytes: it could not be kept out of results", t.who, name, from, minSecretBytes)
+		}
+		secrets = append(secrets, secret)
+		return secret
+	}
+	stored := func(secretName string) string {
+		v, ok, serr := a.secret(secretName)
+		if serr != nil && err == nil {
+			err = serr
+		}
+		return take(v, ok, "the secret "+secretName)
+	}
+	switch scheme, rest, ok := strings.Cut(value, "://"); {
+	case ok && scheme == "env":
+		v := a.p.Getenv(rest)
+		return take(v, v != "", "the variable "+rest), secrets, err
+	case ok && isScheme(scheme):
+		return stored(rest), secrets, err
+	}
+	filled = placeholder.ReplaceAllStringFunc(value, func(m string) string { return stored(placeholder.FindStringSubmatch(m)[1]) })
+	return filled, secrets, err
+}
+
+// deploymentView is a stored deployment for the list.
+func deploymentView(d store.Deployment) view.Deployment {
+	kind := d.Kind
+	if kind == "" {
+		kind = engine.KindModel
+	}
+	return view.Deployment{
+		ID: d.ID, Name: d.Name, Kind: kind, Provider: d.Provider, Model: d.Model, Target: d.Target(), BaseURL: d.BaseURL,
+		API: d.API, Account: d.Account, PromptCache: d.PromptCache, CreatedAt: d.CreatedAt,
+	}
+}
+
+func newDeploymentGet(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "get DEPLOYMENT", Short: "Show a deployment with all that it says", Args: exactArgs("DEPLOYMENT"),
+		Example: "  agentclash deployment get prod\n  agentclash deployment get prod --json",
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx := c.Context()
+			db, ok, err := a.reading(ctx)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return noDeployment(args[0])
+			}
+			workspace, err := a.workspaceName()
+			if err != nil {
+				return err
+			}
+			d, err := db.Deployment(ctx, workspace, strings.TrimSpace(args[0]))
+			if err != nil {
+				return classify(err)
+			}
+			doc := view.DeploymentDocument{Deployment: deploymentView(d), Definition: d.Deployment}
+			return a.print(doc, func(w io.Writer, o view.Options) error { return view.DeploymentGet(w, doc, o) })
+		},
+	}
+}

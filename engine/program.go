@@ -1,0 +1,408 @@
+package engine
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentclash/agentclash/engine/budget"
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/proxy"
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/sandbox/egress"
+)
+
+//go:embed prompts/command_task.md
+var commandTask string
+
+const (
+	maxAnswer       = 1 << 20   // bytes of an answer in a file
+	maxProgramText  = 256 << 10 // head and tail of each of a program's streams
+	maxArgument     = 100 << 10 // bytes of a task that is an argument: the kernel takes 128 KiB
+	programGrace    = 2 * time.Second
+	callGrace       = 5 * time.Second // for calls that a program has not waited for
+	portHeaderTime  = 30 * time.Second
+	portIdle        = 2 * time.Minute
+	maxPortHeader   = 64 << 10
+	stopExit        = "agent_exit"
+	codeNoProgram   = "agent_program"
+	programKeyWords = "agentclash-no-key-"
+)
+
+// Program is what the run agent of a command deployment has beside its plan.
+type Program struct {
+	Files []ProgramFile
+	// Upstream is where its model is; nil when Clients holds the model, or it has
+	// none.
+	Upstream *proxy.Upstream
+}
+
+// ProgramFile is a file of an agent; Path is relative and clean.
+type ProgramFile struct {
+	Path string
+	Data []byte
+	Mode uint32
+}
+
+// program is a running agent of a command deployment: its model calls come from
+// several goroutines, and are taken by the attempt's own.
+type program struct {
+	a      *attempt
+	ctx    context.Context
+	models *proxy.Server // nil: it has no model
+	posts  chan func()
+	over   chan struct{} // closed when nobody takes posts any more
+	heard  heard
+	tools  bool         // that it offers tools has been said
+	limit  *ending      // that it ran into
+	output int64        // tokens that a reply has at most
+	held   map[int]held // what is set aside, by the number of the call
+}
+
+// stageProgram puts the agent's files and its task beside the workspace.
+func (a *attempt) stageProgram(ctx context.Context) ending {
+	box, can := a.box.(sandbox.Stager)
+	if !can {
+		return ending{fault: faultFatal, stop: stopSandbox, code: "sandbox_engine", phase: phaseStage,
+			err: errors.New("this sandbox cannot hold an agent's own program; use --sandbox docker")}
+	}
+	task, err := a.taskText()
+	if err != nil {
+		return ending{fault: faultPack, stop: stopSandbox, code: "pack_error", phase: phaseStage, err: err}
+	}
+	files := append(slices.Clone(a.run.deps.program(a.trial.Agent).Files), ProgramFile{Path: path.Base(taskPath), Data: []byte(task), Mode: 0o444})
+	for _, f := range files {
+		err := box.Stage(ctx, f.Path, f.Data, f.Mode)
+		if errors.Is(err, sandbox.ErrNoSpace) {
+			return noProgram("the agent's files do not fit into the sandbox's %s: %w", path.Dir(sandbox.AgentDir), err)
+		}
+		if err != nil {
+			return a.lost(ctx, phaseStage, fmt.Errorf("stage %s of the agent: %w", f.Path, err))
+		}
+	}
+	return ending{}
+}
+
+// noProgram ends a trial whose deployment names a program that cannot be run: no
+// other trial can do better.
+func noProgram(format string, args ...any) ending {
+	return ending{fault: faultFatal, stop: codeNoProgram, code: codeNoProgram, phase: phaseAgent, err: fmt.Errorf(format, args...)}
+}
+
+func (d Deps) program(lane int) Program {
+	if lane < len(d.Programs) {
+		return d.Programs[lane]
+	}
+	return Program{}
+}
+
+// taskText is the task as a program is given it: the pack's allow-list projection.
+func (a *attempt) taskText() (string, error) {
+	task, err := indented(a.run.plan.pack.AgentView(a.kase))
+	if err != nil {
+		return "", fmt.Errorf("write the task of case %q: %w", a.kase.Key(), err)
+	}
+	where := "Print your final answer, and nothing else, on standard output."
+	if at := a.deployment.Command.answerFile(); at != "" {
+		where = "Write your final answer to the file " + at + "."
+	}
+	return paragraphs(commandTask, where, nativeUser, task) + "\n", nil
+}
+
+// answerFile is the file that the answer is in, "" for standard output.
+func (c *Command) answerFile() string {
+	if c.Answer == AnswerStdout {
+		return ""
+	}
+	return c.Answer
+}
+
+// runProgram runs the agent's program and says how its part ended.
+func (a *attempt) runProgram(ctx context.Context) ending {
+	if end := a.stageProgram(ctx); end.fault != faultNone {
+		return end
+	}
+	cmd, err := a.command()
+	if err != nil {
+		return noProgram("%w", err)
+	}
+	p := a.program
+	p.ctx = ctx
+	if err := p.open(ctx); err != nil {
+		return noProgram("reach the model: %w", err)
+	}
+	defer p.release()
+	defer close(p.over)
+	a.log.emit(event.CommandStart, event.Command{Action: "exec", Argv: a.deployment.Command.Argv})
+	began := a.log.clock.Now()
+	res, err := p.await(ctx, cmd)
+	if end, over := halted(ctx); over {
+		return end
+	}
+	if err != nil {
+		return a.lost(ctx, phaseAgent, fmt.Errorf("run the agent's program: %w", err))
+	}
+	a.stateProgram(res, a.log.clock.Now().Sub(began))
+	return a.programEnded(ctx, res)
+}
+
+// command is the program as the box is told to run it.
+func (a *attempt) command() (sandbox.Command, error) {
+	c := a.deployment.Command
+	task, err := a.taskText()
+	if err != nil {
+		return sandbox.Command{}, err
+	}
+	cmd := sandbox.Command{
+		Dir: c.Workdir, Env: a.programEnv(), Stdin: []byte(task), Timeout: a.limits.trial, HeadBytes: maxProgramText, TailBytes: maxProgramText,
+	}
+	for _, word := range c.Argv {
+		if strings.Contains(word, TaskText) || strings.Contains(word, TaskFile) {
+			cmd.Stdin = nil
+		}
+		if strings.Contains(word, TaskText) && len(task) > maxArgument {
+			return cmd, fmt.Errorf("the task of case %q has %d bytes, too many for an argument: use %s, or standard input, in the deployment's command", a.kase.Key(), len(task), TaskFile)
+		}
+		// in one pass, so that a task that holds a placeholder stays as it is
+		cmd.Argv = append(cmd.Argv, strings.NewReplacer(TaskText, task, TaskFile, taskPath, AgentDir, filesPath).Replace(word))
+	}
+	return cmd, nil
+}
+
+// programEnv is what the program finds in its environment, beside the box's.
+func (a *attempt) programEnv() map[string]string {
+	env := map[string]string{"AGENTCLASH_TASK_FILE": taskPath, "AGENTCLASH_AGENT_DIR": filesPath}
+	if at := a.deployment.Command.answerFile(); at != "" {
+		env["AGENTCLASH_ANSWER_FILE"] = at
+	}
+	if a.deployment.asksModels() {
+		wire := proxy.Wire("")
+		if a.client == nil {
+			wire = proxy.WireOf(a.deployment.Provider)
+		}
+		// made of names, so that the same trial has the same one twice
+		key := programKeyWords + a.trial.CaseKey
+		maps.Copy(env, proxy.Variables(a.programPort(), key, a.modelName(), wire))
+	}
+	maps.Copy(env, a.deployment.Command.Env)
+	return env
+}
+
+// modelName is what the program calls its model. A script's is the file's name:
+// where that is on this machine is none of the box's business.
+func (a *attempt) modelName() string {
+	d := a.deployment
+	if d.Provider != provider.Scripted {
+		return d.Model
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(path.Base(strings.ReplaceAll(d.Model, `\`, "/")), ".yaml"), ".yml")
+}
+
+// open makes the server of the program's model.
+func (p *program) open(ctx context.Context) (err error) {
+	a := p.a
+	if !a.deployment.asksModels() {
+		return nil
+	}
+	o := proxy.Options{
+		Upstream: a.run.deps.program(a.trial.Agent).Upstream, Client: a.client, Rename: a.deployment.Model,
+		Models: append([]string{a.modelName()}, a.deployment.Command.Models...), MaxOutputTokens: a.limits.output,
+		CallTime: a.limits.step, OneByOne: a.client != nil || a.limits.budget != (budget.Limits{}) || a.run.purse != nil,
+		Reach: a.network.programs && a.limits.budget.USD == 0 && a.run.purse == nil, Watch: p,
+	}
+	if n := a.deployment.Sampling.MaxOutputTokens; n > 0 {
+		o.MaxOutputTokens = n
+	}
+	p.output = o.MaxOutputTokens
+	p.models, err = proxy.New(ctx, o)
+	return err
+}
+
+// await runs the program to its end, and takes what its model calls have to say
+// meanwhile. A program that ran into a limit is given a moment to end by itself.
+func (p *program) await(ctx context.Context, cmd sandbox.Command) (sandbox.Result, error) {
+	type end struct {
+		res sandbox.Result
+		err error
+	}
+	ended, closed := make(chan end, 1), make(chan struct{})
+	go func() {
+		res, err := p.a.bench.Exec(ctx, cmd)
+		if p.models != nil {
+			// what the program has left behind must not keep a call open
+			_ = p.a.box.Quiesce(ctx)
+			p.models.Close(callGrace)
+		}
+		ended <- end{res, err}
+		close(closed)
+	}()
+	var late <-chan time.Time
+	for {
+		select {
+		case f := <-p.posts:
+			f()
+			if p.limit != nil && late == nil {
+				late = time.After(programGrace)
+			}
+		case <-late:
+			_ = p.a.box.Quiesce(ctx) // a box that does not is found out by what follows
+		case <-closed:
+			e := <-ended
+			return e.res, e.err
+		}
+	}
+}
+
+// stateProgram states what the program did, as far as that can be seen.
+func (a *attempt) stateProgram(res sandbox.Result, took time.Duration) {
+	c := event.Command{
+		Action: "exec", Argv: a.deployment.Command.Argv, ExitCode: res.ExitCode, Error: res.StartError, Limit: limitOf(res), TimedOut: res.TimedOut,
+		Stdout: validText(res.Stdout.Text), Stderr: validText(res.Stderr.Text), DurationMS: took.Milliseconds(),
+	}
+	if res.ExitCode == 0 {
+		a.log.emit(event.CommandDone, c)
+		return
+	}
+	a.log.emit(event.CommandFail, c)
+}
+
+func limitOf(res sandbox.Result) string {
+	switch {
+	case res.OutputLimit:
+		return sandbox.LimitOutput
+	case res.OutOfMemory:
+		return sandbox.LimitMemory
+	}
+	return res.Limit
+}
+
+// programEnded says how the agent's part ended.
+//
+// A limit that the program was refused a call for is the reason whatever it did
+// then. Else a program that fails (it exits with another status than 0, has no
+// answer, or runs out of time) has failed by itself, unless the last of its model
+// calls that came to an end failed for a reason that is not the agent's: then that
+// is what failed. A program that ends with 0 and has an answer is taken at its
+// word, whatever its calls came to.
+func (a *attempt) programEnded(ctx context.Context, res sandbox.Result) ending {
+	var end ending
+	switch limit := limitOf(res); {
+	case a.program.limit != nil:
+		return *a.program.limit
+	case res.StartError != "":
+		return noProgram("the agent's program %q cannot be started in the sandbox: %s", a.deployment.Command.Argv[0], res.StartError)
+	case res.ExitCode != 0 && limit != "":
+		return byAgent(limit+"_limit", "the agent's program ran into the sandbox's limit %s", limit)
+	case res.TimedOut:
+		end = byAgent(stopTimeout, "%w: the agent's program was still running after %s", errTrialTimeout, a.limits.trial)
+	case res.ExitCode != 0:
+		end = byAgent(stopExit, "the agent's program exited with status %d%s", res.ExitCode, lastWords(res.Stderr.Text))
+	default:
+		if end = a.programAnswer(ctx, res); end.fault != faultAgent {
+			return end
+		}
+	}
+	if a.failing != nil {
+		failed := byCall(ctx, a.failing)
+		failed.err = fmt.Errorf("%w; its last model call had failed: %w", end.err, a.failing)
+		return failed
+	}
+	return end
+}
+
+// lastWords is the end of what a program said on its standard error.
+func lastWords(stderr string) string {
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	if last := provider.Excerpt(lines[len(lines)-1], 300); last != "" {
+		return ": " + last
+	}
+	return ""
+}
+
+// programAnswer is the ending of a program that has done its work.
+func (a *attempt) programAnswer(ctx context.Context, res sandbox.Result) ending {
+	at := a.deployment.Command.answerFile()
+	if at == "" {
+		if strings.TrimSpace(res.Stdout.Text) == "" {
+			return byAgent(stopNoOutput, "the agent's program printed no answer")
+		}
+		return done(strings.TrimSuffix(validText(res.Stdout.Text), "\n"))
+	}
+	f, err := a.box.ReadFile(ctx, at, maxAnswer)
+	switch {
+	case missing(err):
+		return byAgent(stopNoOutput, "the agent's program left no answer in %s: %w", at, err)
+	case err != nil:
+		return a.lost(ctx, phaseAgent, fmt.Errorf("read the answer: %w", err))
+	case strings.TrimSpace(string(f.Data)) == "":
+		return byAgent(stopNoOutput, "the agent's program left an empty answer in %s", at)
+	}
+	return done(strings.TrimSuffix(validText(string(f.Data)), "\n"))
+}
+
+// programPort is the one port that anything answers at in the box.
+func (a *attempt) programPort() int {
+	if a.network.vault {
+		return vaultPort
+	}
+	return sandbox.ProxyPort
+}
+
+// programGateway is who answers a program that is the agent: its model, below a
+// path of its own, and for all else whoever answers without one. A program that may
+// not use the network is told so.
+func (a *attempt) programGateway(s *sandbox.Spec) {
+	if !a.deployment.isCommand() || !a.deployment.asksModels() {
+		return
+	}
+	refusing := egress.New(egress.Options{Decided: a.decided.note})
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case proxy.Mine(r) && a.program != nil && a.program.models != nil:
+			a.program.models.ServeHTTP(w, r)
+		case a.network.vault:
+			a.vault.answer(w, r)
+		case a.network.programs:
+			a.dialer.ServeHTTP(w, r)
+		default:
+			refusing.ServeHTTP(w, r)
+		}
+	}
+	s.NetworkPort = a.programPort()
+	s.Network = func(ctx context.Context, conn net.Conn) {
+		egress.ServeConn(ctx, conn, &http.Server{
+			Handler: http.HandlerFunc(answer), ReadHeaderTimeout: portHeaderTime, IdleTimeout: portIdle, MaxHeaderBytes: maxPortHeader,
+		})
+	}
+}
+
+// newProgram is nil for deployments of another kind.
+func newProgram(a *attempt) *program {
+	if !a.deployment.isCommand() {
+		return nil
+	}
+	return &program{a: a, posts: make(chan func()), over: make(chan struct{}), heard: heard{}, held: map[int]held{}}
+}
+
+// endpointMessages are what an endpoint is asked in a native pack: the task.
+func endpointMessages(p *pack.Pack, c pack.Case, d Deployment) ([]provider.Message, error) {
+	task, err := indented(p.AgentView(c))
+	if err != nil {
+		return nil, fmt.Errorf("write the task of case %q: %w", c.Key(), err)
+	}
+	var messages []provider.Message
+	if s := strings.TrimSpace(d.System); s != "" {
+		messages = append(messages, provider.Message{Role: provider.System, Content: s})
+	}
+	return append(messages, provider.Message{Role: provider.User, Content: paragraphs(nativeUser, task)}), nil
+}

@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"errors"
+	"net/http"
+
+	"github.com/agentclash/agentclash/engine/budget"
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/proxy"
+)
+
+var _ proxy.Watch = (*program)(nil)
+
+// do has the attempt's own goroutine do something, and waits for it. It is false
+// when the program's part is over.
+func (p *program) do(f func()) bool {
+	done := make(chan struct{})
+	select {
+	case p.posts <- func() { defer close(done); f() }:
+		<-done
+		return true
+	case <-p.over:
+		return false
+	}
+}
+
+// Begin lets a call through when the trial's limits do.
+func (p *program) Begin(c *proxy.Call) (refusal *proxy.Refusal) {
+	if !p.do(func() { refusal = p.begin(c) }) {
+		return &proxy.Refusal{Status: http.StatusServiceUnavailable, Code: "over", Message: "the trial has ended"}
+	}
+	return refusal
+}
+
+func (p *program) begin(c *proxy.Call) *proxy.Refusal {
+	a := p.a
+	if p.limit == nil {
+		if end, stop := a.mayStep(p.ctx); stop {
+			p.limit = &end
+		}
+	}
+	var set held
+	if p.limit == nil {
+		set, p.limit = p.reserve(c)
+	}
+	if p.limit != nil {
+		return &proxy.Refusal{Status: http.StatusBadRequest, Code: p.limit.stop, Message: "the trial ends here: " + p.limit.err.Error()}
+	}
+	a.steps++
+	c.Number = a.steps
+	p.held[c.Number] = set
+	c.Ref = provider.Ref{Agent: a.agent.Label, Case: a.trial.CaseKey, Repetition: a.trial.Repetition, Attempt: a.number, Call: a.calls}
+	a.calls++
+	a.log.emit(event.StepStarted, event.Step{StepIndex: c.Number})
+	started := event.Call{
+		ProviderKey: a.deployment.Provider, Model: p.asked(c), StepTimeoutMS: a.limits.step.Milliseconds(),
+		MessageCount: len(c.Messages), ToolDefinitionCount: len(c.Tools), Messages: p.heard.fresh(c.Messages),
+	}
+	if a.run.purse != nil {
+		started.ReservedUSD = set.most.USD
+	}
+	if !p.tools && len(c.Tools) > 0 {
+		p.tools, started.Tools = true, c.Tools
+	}
+	a.log.emit(event.CallStarted, started)
+	return nil
+}
+
+// asked is the model of a call as it is known outside the box.
+func (p *program) asked(c *proxy.Call) string {
+	if p.a.client != nil {
+		return p.a.deployment.Model
+	}
+	return c.Model
+}
+
+// First states the first piece of a reply.
+func (p *program) First(_ *proxy.Call, d provider.Delta) { p.do(func() { p.a.delta(d, true) }) }
+
+// Done states a reply, and counts what it used.
+func (p *program) Done(c *proxy.Call, r provider.Response) {
+	p.do(func() {
+		if r.Model == "" {
+			r.Model = p.asked(c)
+		}
+		p.settle(c.Number, r, nil)
+		p.a.answered(r)
+		p.a.log.emit(event.StepDone, event.Step{StepIndex: c.Number})
+	})
+}
+
+// held is what is set aside for a call.
+type held struct {
+	most budget.Use
+	hold *budget.Hold
+}
+
+// reserve sets the most that a call can use aside: of the trial's limits, then of
+// the run's budget. The calls of a program that has such limits come one by one.
+func (p *program) reserve(c *proxy.Call) (held, *ending) {
+	a := p.a
+	most := a.run.plan.price(a.deployment.Provider, p.asked(c)).Most(c.Bytes, p.output)
+	var limit *overLimit
+	if errors.As(a.refuse(a.limits.budget.Over(a.spent.used, most), most), &limit) {
+		return held{}, &limit.ending
+	}
+	hold, err := a.hold(p.ctx, most.USD)
+	if err != nil {
+		return held{}, &ending{fault: faultHalt, stop: stopInterrupted, phase: phaseAgent, err: err}
+	}
+	return held{most, hold}, nil
+}
+
+// settle counts what a call has used, by its reply or its failure.
+func (p *program) settle(number int, r provider.Response, failure *provider.Error) {
+	set, ok := p.held[number]
+	if !ok {
+		return
+	}
+	delete(p.held, number)
+	p.a.count(provider.Request{}, set.most, r, failure)
+	p.a.spent.known = budget.Conversation{} // whatever the program asks next
+	set.hold.Settle(p.a.spent.charged)
+}
+
+// release counts what nothing more is heard of, when the program's part is over.
+func (p *program) release() {
+	for number := range p.held {
+		p.settle(number, provider.Response{}, &provider.Error{Code: provider.Cancelled})
+	}
+}
+
+// Failed states a call without a reply. The last one that was not the agent's
+// doing is remembered: it may be why the program fails.
+func (p *program) Failed(c *proxy.Call, e *provider.Error) {
+	p.do(func() {
+		a := p.a
+		switch e.Code {
+		case provider.Cancelled: // by us: the program had ended
+		case provider.InvalidRequest, provider.ContextLength, provider.ContentFilter:
+			a.failing = nil
+			if e.Provider == provider.Scripted && e.Code == provider.InvalidRequest {
+				a.failing = e // a script's author wrote no reply for this
+			}
+		default:
+			a.failing = e
+		}
+		a.log.clock.pass(e.Recorded)
+		failed := callError(a.deployment, e)
+		failed.Model, failed.Try = p.asked(c), 1
+		p.settle(c.Number, provider.Response{}, e)
+		if a.run.purse != nil {
+			failed.ChargedUSD = a.spent.charged
+		}
+		a.log.emit(event.CallFailed, failed)
+		a.log.emit(event.StepDone, event.Step{StepIndex: c.Number})
+	})
+}
+
+// heard are the conversations that have been written down, by the hash of each of
+// their beginnings.
+type heard map[[sha256.Size]byte]bool
+
+// maxHeard bounds what is remembered of a program that never says the same twice;
+// beyond it messages are written down again.
+const maxHeard = 50_000
+
+// fresh are the messages after the longest beginning that is known.
+func (h heard) fresh(messages []provider.Message) []provider.Message {
+	var sum [sha256.Size]byte
+	known := 0
+	for i, m := range messages {
+		raw, err := marshal(m)
+		if err != nil {
+			return messages // texts always marshal
+		}
+		sum = sha256.Sum256(append(sum[:], raw...))
+		if h[sum] {
+			known = i + 1
+		} else if len(h) < maxHeard {
+			h[sum] = true
+		}
+	}
+	return messages[known:]
+}
