@@ -223,7 +223,7 @@ func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
 		Name: strings.TrimSpace(s.Name), Provider: key, Model: model, BaseURL: s.BaseURL, API: s.API, Account: s.Account, PromptCache: s.PromptCache,
 		System: s.System, OutputSchema: s.OutputSchema, Sampling: s.Sampling, Limits: s.Limits, Tools: s.Tools, Sandbox: s.Sandbox,
 	}
-	if err := a.checkSettings(d); err != nil {
+	if err := a.checkSettings(d); d.Model != "" && err != nil {
 		return engine.Deployment{}, usage("deployment create: %w", err)
 	}
 	if s.Kind == engine.KindCommand {

@@ -165,46 +165,14 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.inputSet, err = a.inputSetKey(ctx, o.inputSet); err != nil {
-		return err
-	}
 	deployments, err := a.deployments(ctx, o.deployments, o.models)
 	if err != nil {
 		return err
 	}
-	workspace, err := a.workspaceName()
-	if err != nil {
-		return err
-	}
-	req := engine.PlanRequest{
-		Pack: p, InputSet: o.inputSet, Cases: o.cases, Deployments: deployments, Options: o.plan,
-		Name: o.name, Workspace: workspace, Now: a.p.Now, NewID: a.p.NewID,
-		Sandbox: sandbox.Description{Image: o.imageFor(p)},
-	}
-	ends, err := o.limits.options(a.p.Now())
-	if err != nil {
-		return err
-	}
-	req.Options.BudgetUSD, req.Options.Deadline, req.Options.MaxWaitMS = ends.BudgetUSD, ends.Deadline, ends.MaxWaitMS
-	if engine.NeedsOf(p, deployments...).Box {
-		req.Sandbox.Kind = o.sandbox
-	}
-	if req.Options.Concurrency == 0 {
-		req.Options.Concurrency = concurrency(p, deployments)
-		if o.plan.PeerStandings {
-			req.Options.Concurrency = max(req.Options.Concurrency, len(deployments))
-		}
-	}
-	if !o.plan.PeerStandings {
-		req.Options.PeerGap = 0
-	}
 	// a plan made before anything is opened refuses what is wrong with the
 	// request first
-	plan, err := engine.NewPlan(req)
+	plan, err := a.planStart(ctx, &o, p, deployments)
 	if err != nil {
-		return planFailure(err)
-	}
-	if err := a.tape(&o, plan); err != nil {
 		return err
 	}
 	if o.dryRun && !o.affected {
@@ -215,14 +183,15 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 			return err
 		}
 	}
+	needs := engine.NeedsOf(p, deployments...)
 	if o.dryRun {
-		return a.dryAffected(ctx, plan, o, engine.NeedsOf(p, deployments...))
+		return a.dryAffected(ctx, plan, o, needs)
 	}
 	clients, secrets, err := a.reached(plan, p, o.tape.player)
 	if err != nil {
 		return err
 	}
-	boxes, described, err := a.boxes(ctx, o.sandbox, o.imageFor(p), engine.NeedsOf(p, deployments...))
+	boxes, described, err := a.boxes(ctx, o.sandbox, o.imageFor(p), needs)
 	if err != nil {
 		return err
 	}
@@ -240,6 +209,45 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 		return err
 	}
 	return a.afterRun(ctx, plan, result, o)
+}
+
+// planStart plans what the flags ask for.
+func (a *app) planStart(ctx context.Context, o *startOptions, p *pack.Pack, deployments []engine.Deployment) (*engine.Plan, error) {
+	var err error
+	if o.inputSet, err = a.inputSetKey(ctx, o.inputSet); err != nil {
+		return nil, err
+	}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return nil, err
+	}
+	req := engine.PlanRequest{
+		Pack: p, InputSet: o.inputSet, Cases: o.cases, Deployments: deployments, Options: o.plan,
+		Name: o.name, Workspace: workspace, Now: a.p.Now, NewID: a.p.NewID,
+		Sandbox: sandbox.Description{Image: o.imageFor(p)},
+	}
+	ends, err := o.limits.options(a.p.Now())
+	if err != nil {
+		return nil, err
+	}
+	req.Options.BudgetUSD, req.Options.Deadline, req.Options.MaxWaitMS = ends.BudgetUSD, ends.Deadline, ends.MaxWaitMS
+	if engine.NeedsOf(p, deployments...).Box {
+		req.Sandbox.Kind = o.sandbox
+	}
+	if req.Options.Concurrency == 0 {
+		req.Options.Concurrency = concurrency(p, deployments)
+		if o.plan.PeerStandings {
+			req.Options.Concurrency = max(req.Options.Concurrency, len(deployments))
+		}
+	}
+	if !o.plan.PeerStandings {
+		req.Options.PeerGap = 0
+	}
+	plan, err := engine.NewPlan(req)
+	if err != nil {
+		return nil, planFailure(err)
+	}
+	return plan, a.tape(o, plan)
 }
 
 // reached are the clients of a plan and the secrets of its tools; those of a
