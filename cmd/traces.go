@@ -3,10 +3,14 @@ package cmd
 import (
 	"context"
 	"io"
+	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/event"
@@ -41,8 +45,34 @@ func (o *traceOptions) check() error {
 	return nil
 }
 
-func (o *traceOptions) sink(ctx context.Context, wait bool) (*otlp.Sink, error) {
-	return otlp.New(ctx, otlp.Options{Endpoint: o.endpoint, Content: o.content, Version: readBuildInfo().Version, Wait: wait})
+func (a *app) traceSink(ctx context.Context, o traceOptions, wait bool) (*otlp.Sink, error) {
+	headers, err := traceHeaders(a.p.Getenv(traceHeaderVar))
+	if err != nil {
+		return nil, err
+	}
+	return otlp.New(ctx, otlp.Options{
+		Endpoint: o.endpoint, Content: o.content, Version: readBuildInfo().Version, Headers: headers, Proxy: http.ProxyFromEnvironment, Wait: wait,
+	})
+}
+
+// traceHeaderVar holds headers as the OpenTelemetry specification has them:
+// name=value,name=value, percent-encoded.
+const traceHeaderVar = "OTEL_EXPORTER_OTLP_HEADERS"
+
+func traceHeaders(list string) (map[string]string, error) {
+	headers := map[string]string{}
+	for pair := range strings.SplitSeq(list, ",") {
+		if pair = strings.TrimSpace(pair); pair == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(pair, "=")
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if name = strings.TrimSpace(name); !ok || err != nil || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+			return nil, usage("%s: it is no list of name=value pairs with commas between them", traceHeaderVar)
+		}
+		headers[name] = value
+	}
+	return headers, nil
 }
 
 // exportLive exports a run while it happens. exported waits for the collector
@@ -51,7 +81,7 @@ func (a *app) exportLive(ctx context.Context, o traceOptions) (views []event.Sin
 	if o.endpoint == "" {
 		return nil, func() {}, nil
 	}
-	s, err := o.sink(ctx, false)
+	s, err := a.traceSink(ctx, o, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,7 +121,7 @@ that a collector asks for are read from OTEL_EXPORTER_OTLP_HEADERS.`,
 }
 
 func (a *app) export(ctx context.Context, db *store.DB, r store.Run, o traceOptions) error {
-	s, err := o.sink(ctx, true)
+	s, err := a.traceSink(ctx, o, true)
 	if err != nil {
 		return err
 	}

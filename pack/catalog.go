@@ -32,6 +32,8 @@ var (
 	supportTriageFiles embed.FS
 	//go:embed catalog/text-to-sql*
 	textToSQLFiles embed.FS
+	//go:embed catalog/web-research*
+	webResearchFiles embed.FS
 )
 
 // catalogued is a pack of the catalogue.
@@ -48,6 +50,7 @@ func catalog() []catalogued {
 		{"summarization", summarizationFiles},
 		{"support-triage", supportTriageFiles},
 		{"refund-desk", refundDeskFiles},
+		{"web-research", webResearchFiles},
 		{"prompt-injection", promptInjectionFiles},
 		{"code-fix", codeFixFiles},
 		{"text-to-sql", textToSQLFiles},

@@ -26,6 +26,12 @@ func TestCatalogJudgesWhatIsMeant(t *testing.T) {
 		pack, kase, text string
 		want             scoring.Outcome
 	}{
+		{"web-research", "kilogram", `{"sources": ["https://www.nist.gov/si-redefinition"], "answer": "2019-05-20"}`, passed},
+		{"web-research", "kilogram", `{"answer": "2019-05-20", "sources": ["https://en.wikipedia.org/wiki/Kilogram"]}`, failed},
+		{"web-research", "kilogram", `{"answer": "2018-11-16", "sources": ["https://www.bipm.org/"]}`, failed},
+		{"web-research", "kilogram", `{"answer": "2019-05-20", "sources": []}`, failed},
+		{"web-research", "false-premise", `{"answer": "2022", "sources": ["https://www.rfc-editor.org/rfc/rfc9110.html"]}`, failed},
+		{"web-research", "false-premise", `{"answer": null, "sources": ["https://datatracker.ietf.org/doc/html/rfc9110"]}`, passed},
 		{"quantities", "oven", "176.6667°C\n", passed},
 		{"quantities", "oven", "177 °C", passed},
 		{"quantities", "oven", "180 °C", failed},

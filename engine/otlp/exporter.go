@@ -5,12 +5,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
@@ -49,9 +50,7 @@ func tracesURL(endpoint string) string {
 // newProvider makes a provider of tracers that touches no global state. Its
 // exporter keeps what goes wrong.
 func newProvider(ctx context.Context, o Options) (*sdktrace.TracerProvider, *keeping, error) {
-	inner, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(tracesURL(o.Endpoint)),
-		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: true, InitialInterval: time.Second, MaxInterval: 2 * time.Second, MaxElapsedTime: exportTime}),
-		otlptracehttp.WithTimeout(exportTime))
+	inner, err := otlptrace.New(ctx, &client{url: tracesURL(o.Endpoint), headers: o.Headers, http: &http.Client{Transport: &http.Transport{Proxy: o.Proxy}}})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -21,7 +23,10 @@ type Options struct {
 	// Content exports what models were asked, what they and tools said, and why
 	// scores are what they are.
 	Content bool
-	Version string // of agentclash
+	Version string            // of agentclash
+	Headers map[string]string // for the collector
+	// Proxy chooses a proxy for a request, as in [http.Transport]. Nil: none.
+	Proxy func(*http.Request) (*url.URL, error)
 	// Wait holds Emit up while the collector is slow, so that nothing is dropped.
 	Wait bool
 }
