@@ -20,7 +20,7 @@ func TestBudgetOutlivesKills(t *testing.T) {
 	t.Parallel()
 	const budget = 0.5
 	for seed := range uint64(rounds(1, 10)) {
-		draw := rand.New(rand.NewPCG(seed, 4))
+		draw, moments := rand.New(rand.NewPCG(seed, 4)), rand.New(rand.NewPCG(seed, 5))
 		var mu sync.Mutex
 		usd := 0.0
 		server := openaitest.NewFunc(t, func(openaitest.Request) openaitest.Reply {
@@ -43,7 +43,7 @@ func TestBudgetOutlivesKills(t *testing.T) {
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Duration(150+draw.IntN(250)) * time.Millisecond) // the moment of the kill
+			time.Sleep(time.Duration(150+moments.IntN(250)) * time.Millisecond) // the moment of the kill
 			_ = c.Process.Kill()
 			_ = c.Wait()
 			args = []string{"run", "resume", "run", "--quiet"}

@@ -41,7 +41,7 @@ func TestVendors(t *testing.T) {
 			vendortest.Reply{Thought: "hidden thoughts", Pieces: []string{"Let me write."}, Calls: []vendortest.Call{{Name: "write_file", Arguments: `{"path":"notes.txt","content":"hello"}`}},
 				Usage: &provider.Usage{Input: 100, Output: 20, CacheRead: 60, Reasoning: 5}},
 			vendortest.Reply{Calls: []vendortest.Call{{Name: "submit", Arguments: `{"answer":"done, your key is ` + key + `"}`}}, Usage: &provider.Usage{Input: 150, Output: 10}})
-		server.Key = key
+		server.Demand(key)
 		keys[row.name], servers[row.name] = key, server
 		p.env = append(p.env, strings.ToUpper(row.name)+"_KEY="+key)
 		create := []string{"deployment", "create", "--name", row.name, "--model", row.model, "--base-url", server.URL, "--account", "env://" + strings.ToUpper(row.name) + "_KEY"}

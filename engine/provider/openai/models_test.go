@@ -21,7 +21,7 @@ func listing(t *testing.T, answer http.HandlerFunc) *openai.Client {
 	t.Helper()
 	s := httptest.NewServer(answer)
 	t.Cleanup(s.Close)
-	c, err := openai.New(openai.Options{Options: wire.Options{BaseURL: s.URL + "/v1", Key: listKey, Limits: wire.Limits{Idle: 200 * time.Millisecond}}})
+	c, err := openai.New(openai.Options{Options: wire.Options{BaseURL: s.URL + "/v1", Key: listKey, Limits: wire.Limits{Idle: 2 * time.Second}}})
 	if err != nil {
 		t.Fatal(err)
 	}

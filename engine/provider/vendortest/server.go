@@ -19,14 +19,13 @@ import (
 type Server struct {
 	// URL is the base URL to configure.
 	URL string
-	// Key, when set before the first request, is the one demanded.
-	Key string
 
 	dialect Dialect
 	answer  func(Request) Reply
 	address string
 	mu      sync.Mutex
 	seen    []Request
+	key     string
 }
 
 // Request is one request as it came in.
@@ -79,6 +78,13 @@ func (s *Server) Transport() http.RoundTripper {
 	}}
 }
 
+// Demand has the server refuse requests with another key; "" takes any.
+func (s *Server) Demand(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.key = key
+}
+
 // Requests returns the requests so far, in order of arrival.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
@@ -94,6 +100,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	req := Request{Method: r.Method, URL: r.URL.RequestURI(), Header: r.Header.Clone(), Body: body}
 	s.mu.Lock()
 	s.seen = append(s.seen, req)
+	key := s.key
 	s.mu.Unlock()
 	var fields map[string]any
 	model := ""
@@ -111,7 +118,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	reply := Reply{}
 	list, lists := s.dialect.Lists[req.URL]
 	switch {
-	case s.Key != "" && r.Header.Get(s.dialect.KeyHeader) != s.dialect.KeyPrefix+s.Key:
+	case key != "" && r.Header.Get(s.dialect.KeyHeader) != s.dialect.KeyPrefix+key:
 		reply = refuse(provider.Auth)
 	case r.Method == http.MethodGet && lists:
 		reply = Reply{Status: http.StatusOK, Body: list}

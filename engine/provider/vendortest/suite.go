@@ -264,7 +264,7 @@ func (s Subject) errors(t *testing.T) {
 	t.Run("a wrong key", func(t *testing.T) {
 		t.Parallel()
 		server := New(t, s.Dialect, Text("ok"))
-		server.Key = "right-key-123"
+		server.Demand("right-key-123")
 		for key, want := range map[string]provider.Code{"wrong-key-123": provider.Auth, " right-key-123\n": ""} {
 			if _, err := s.client(t, server, wire.Options{Key: key}).Complete(t.Context(), providertest.Ask(t), nil); provider.CodeOf(err) != want {
 				t.Errorf("%q: got %v, want %q", key, err, want)
@@ -414,7 +414,7 @@ func (s Subject) redirects(t *testing.T) {
 				}
 				return Reply{Status: row.status, Header: map[string]string{"Location": to}}
 			})
-			server.Key = key
+			server.Demand(key)
 			_, err := s.client(t, server, wire.Options{Key: key}).Complete(t.Context(), providertest.Ask(t), nil)
 			if provider.CodeOf(err) != row.want {
 				t.Errorf("got %v, want %q", err, row.want)
