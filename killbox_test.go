@@ -77,7 +77,7 @@ func TestKillLeavesNoBox(t *testing.T) {
 	networks := e.names(t, "networks")
 	chance := rand.New(rand.NewSource(7)) //nolint:gosec // moments, not secrets
 	met := map[string]int{}
-	for round := range rounds(5, 100) {
+	for round := range rounds(3, 100) {
 		c := p.busy(t, fmt.Sprintf("run-%d", round))
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
