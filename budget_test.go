@@ -22,10 +22,11 @@ func TestBudgetOutlivesKills(t *testing.T) {
 	for seed := range uint64(rounds(1, 10)) {
 		draw, moments := rand.New(rand.NewPCG(seed, 4)), rand.New(rand.NewPCG(seed, 5))
 		var mu sync.Mutex
-		usd := 0.0
+		usd, asked := 0.0, 0
 		server := openaitest.NewFunc(t, func(openaitest.Request) openaitest.Reply {
 			mu.Lock()
 			defer mu.Unlock()
+			asked++
 			out := draw.Int64N(1001)
 			usd += float64(out) * 10 / 1e6
 			r := openaitest.Text("done")
@@ -43,9 +44,26 @@ func TestBudgetOutlivesKills(t *testing.T) {
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Duration(150+moments.IntN(250)) * time.Millisecond) // the moment of the kill
+			mu.Lock()
+			before := asked
+			mu.Unlock()
+			over := make(chan struct{})
+			go func() { defer close(over); _ = c.Wait() }()
+			asks := func() bool {
+				mu.Lock()
+				defer mu.Unlock()
+				return asked > before
+			}
+			for goesOn := true; goesOn && !asks(); {
+				select {
+				case <-over:
+					goesOn = false
+				case <-time.After(5 * time.Millisecond):
+				}
+			}
+			time.Sleep(time.Duration(moments.IntN(250)) * time.Millisecond) // the moment of the kill
 			_ = c.Process.Kill()
-			_ = c.Wait()
+			<-over
 			args = []string{"run", "resume", "run", "--quiet"}
 		}
 		out, err := p.command(t.Context(), args...).CombinedOutput()
