@@ -76,6 +76,13 @@ func (a *app) runsSince(ctx context.Context, db *store.DB, plan *engine.Plan, si
 // reuse lets decided trials of the runs stand for trials of the plan. A run that
 // is gone, or whose pack has not the plan's input set any more, has none.
 func (a *app) reuse(ctx context.Context, db *store.DB, plan *engine.Plan, runIDs []string) (found int, err error) {
+	if len(runIDs) == 0 {
+		return 0, nil
+	}
+	reusing, err := plan.Reusing()
+	if err != nil {
+		return 0, err
+	}
 	for _, id := range runIDs {
 		if found == len(plan.Trials) {
 			break
@@ -94,7 +101,7 @@ func (a *app) reuse(ctx context.Context, db *store.DB, plan *engine.Plan, runIDs
 		if err != nil {
 			return found, err
 		}
-		n, err := plan.Reuse(&earlier, decided)
+		n, err := reusing.From(&earlier, decided)
 		if err != nil {
 			return found, err
 		}

@@ -180,7 +180,10 @@ func (x *explaining) source(ctx context.Context, trialID string) (engine.Trial, 
 	if err != nil {
 		return engine.Trial{}, nil, err
 	}
-	c := &candidate{run: r}
+	c := &candidate{run: r} // older than those that are looked through
+	if i := slices.IndexFunc(x.earlier, func(c *candidate) bool { return c.run.ID == r.ID }); i >= 0 {
+		c = x.earlier[i]
+	}
 	if err := x.read(ctx, c); err != nil {
 		return engine.Trial{}, nil, err
 	}

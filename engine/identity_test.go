@@ -36,6 +36,16 @@ func (h *harness) planOf(t *testing.T, prefix string) *engine.Plan {
 	return plan
 }
 
+// reuse has trials of one plan stand for those of another.
+func reuse(t *testing.T, plan, earlier *engine.Plan, decided []engine.Trial) (int, error) {
+	t.Helper()
+	r, err := plan.Reusing()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.From(earlier, decided)
+}
+
 // TestIdentity changes one thing of a run after the other: what differs then, and
 // whether that is more than the score.
 func TestIdentity(t *testing.T) {
@@ -99,7 +109,7 @@ func TestIdentity(t *testing.T) {
 			if got := placesOf(differences); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
-			n, err := is.Reuse(was, was.Trials)
+			n, err := reuse(t, is, was, was.Trials)
 			if want := strings.Count(strings.ReplaceAll(c.want, " (scoring)", ""), ": ") == strings.Count(c.want, "(scoring)"); err != nil || (n == 1) != want {
 				t.Errorf("found %d trials that stand, %v, want %v", n, err, want)
 			}
@@ -164,7 +174,7 @@ func TestReuse(t *testing.T) {
 			h.runPlan(t, t.Context(), was)
 			before := h.only(t)
 			is := h.planOf(t, "is")
-			if n, err := is.Reuse(was, []engine.Trial{was.Trials[0]}); n != 1 || err != nil {
+			if n, err := reuse(t, is, was, was.Trials[:1]); n != 1 || err != nil {
 				t.Fatalf("found %d, %v", n, err)
 			}
 			h.clients, h.boxes = []provider.Client{nobody{t}}, noBoxes{h.boxes, t}
@@ -218,7 +228,7 @@ func TestReuseIsJudgedAgain(t *testing.T) {
 			again := judged(t, c.after, "", answer, scripts...)
 			again.facts = h.facts
 			is := again.planOf(t, "is")
-			if n, err := is.Reuse(was, was.Trials); n != len(is.Trials) || err != nil {
+			if n, err := reuse(t, is, was, was.Trials); n != len(is.Trials) || err != nil {
 				t.Fatalf("found %d, %v", n, err)
 			}
 			for i := range again.clients {
@@ -244,7 +254,7 @@ func TestReuseOfWhatIsGone(t *testing.T) {
 	was := h.planOf(t, "was")
 	h.runPlan(t, t.Context(), was)
 	is := h.planOf(t, "is")
-	if _, err := is.Reuse(was, was.Trials); err != nil {
+	if _, err := reuse(t, is, was, was.Trials); err != nil {
 		t.Fatal(err)
 	}
 	h.facts = keep(h.facts, func(e event.Event) bool { return e.Type != event.ScoringStart })

@@ -11,12 +11,37 @@ import (
 	"github.com/agentclash/agentclash/pack"
 )
 
-// Reuse finds trials of an earlier run that stand for trials of this plan: those
-// of the same execution identity. The evidence of each is taken over instead of
-// being made again, and scored by this plan. Trials for which one has been found
-// before keep it. Decided are the earlier run's trials that passed or failed, each
-// with the attempt that decides. It returns how many were found; both plans must have their packs.
-func (p *Plan) Reuse(earlier *Plan, decided []Trial) (found int, err error) {
+// Reusing looks for earlier trials that stand for those of a plan.
+type Reusing struct {
+	plan *Plan
+	ids  []string // execution identities of the plan's trials
+}
+
+// Reusing works out what the plan's trials are compared by, once for all earlier
+// runs. The plan must have its pack.
+func (p *Plan) Reusing() (*Reusing, error) {
+	x, err := p.identify()
+	if err != nil {
+		return nil, err
+	}
+	r := &Reusing{plan: p, ids: make([]string, len(p.Trials))}
+	for i, t := range p.Trials {
+		id, err := x.of(t)
+		if err != nil {
+			return nil, err
+		}
+		r.ids[i] = id.Execution()
+	}
+	return r, nil
+}
+
+// From finds trials of an earlier run that stand for trials of the plan: those of
+// the same execution identity. The evidence of each is taken over instead of being
+// made again, and scored by the plan. Trials for which one has been found before
+// keep it. Decided are the earlier run's trials that passed or failed, each with the
+// attempt that decides. It returns how many were found; the earlier plan must have
+// its pack.
+func (r *Reusing) From(earlier *Plan, decided []Trial) (found int, err error) {
 	before, err := earlier.identify()
 	if err != nil {
 		return 0, fmt.Errorf("compare with run %s: %w", earlier.Name, err)
@@ -29,23 +54,14 @@ func (p *Plan) Reuse(earlier *Plan, decided []Trial) (found int, err error) {
 		}
 		known[id.Execution()] = d
 	}
-	now, err := p.identify()
-	if err != nil {
-		return 0, fmt.Errorf("compare with run %s: %w", earlier.Name, err)
-	}
-	for i := range p.Trials {
-		t := &p.Trials[i]
-		if t.Reuse != nil || p.cases[t.CaseKey].AsksPeople() { // who may say something else
+	for i := range r.plan.Trials {
+		t := &r.plan.Trials[i]
+		d, ok := known[r.ids[i]]
+		if !ok || t.Reuse != nil || r.plan.cases[t.CaseKey].AsksPeople() { // who may say something else
 			continue
 		}
-		id, err := now.of(*t)
-		if err != nil {
-			return found, err
-		}
-		if d, ok := known[id.Execution()]; ok {
-			t.Reuse = &event.Reused{RunID: earlier.RunID, TrialID: d.ID, Attempt: d.Attempt}
-			found++
-		}
+		t.Reuse = &event.Reused{RunID: earlier.RunID, TrialID: d.ID, Attempt: d.Attempt}
+		found++
 	}
 	return found, nil
 }
