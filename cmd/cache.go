@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,26 +42,12 @@ func (a *app) withCache(e *execution) (done func(), err error) {
 		return nil, err
 	}
 	cache := record.NewCache(shelf, append(mapValues(e.secrets), e.clients.secrets...))
-	agents, judges := make([]provider.Client, len(e.clients.agents)), map[string]provider.Client{}
-	for i, inner := range e.clients.agents {
-		agents[i] = inner
-		if d := e.plan.Agents[i].Deployment; d.Provider != provider.Scripted {
-			agents[i] = cache.Client(record.Scope{Provider: d.Provider, BaseURL: d.BaseURL, Who: record.Agents, Pack: e.plan.Pack.Slug}, inner)
+	e.clients = e.clients.through(e.plan, func(of record.Scope, inner provider.Client) provider.Client {
+		if of.Provider == provider.Scripted {
+			return inner
 		}
-	}
-	for _, m := range e.plan.Judges {
-		judges[m.Name] = e.clients.judges[m.Name]
-		if m.Provider != provider.Scripted {
-			judges[m.Name] = cache.Client(record.Scope{Provider: m.Provider, BaseURL: m.BaseURL, Who: record.JudgeOf(m.Name), Pack: e.plan.Pack.Slug}, judges[m.Name])
-		}
-	}
-	simulators := slices.Clone(e.clients.simulators)
-	for i, m := range e.plan.Simulators {
-		if m.Provider != provider.Scripted {
-			simulators[i] = cache.Client(record.Scope{Provider: m.Provider, BaseURL: m.BaseURL, Who: record.Simulators, Pack: e.plan.Pack.Slug}, simulators[i])
-		}
-	}
-	e.clients.agents, e.clients.judges, e.clients.simulators = agents, judges, simulators
+		return cache.Client(of, inner)
+	})
 	return func() { _ = shelf.Close() }, nil
 }
 

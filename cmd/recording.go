@@ -149,17 +149,34 @@ func placesOf(plan *engine.Plan, trials []engine.Trial) []record.Place {
 // played are the clients of a replay: no adapter is made, and no key is looked
 // for.
 func played(p *record.Player, plan *engine.Plan) modelClients {
-	c := modelClients{judges: map[string]provider.Client{}}
-	for range plan.Agents {
-		c.agents = append(c.agents, p.Client(record.Agents))
+	return modelClients{}.through(plan, func(of record.Scope, _ provider.Client) provider.Client { return p.Client(of.Who) })
+}
+
+// through has something between a run and each of its models: wrap is told whose
+// model it is, and given its client, nil where there is none.
+func (c modelClients) through(p *engine.Plan, wrap func(record.Scope, provider.Client) provider.Client) modelClients {
+	out := c
+	out.agents, out.judges, out.simulators = nil, map[string]provider.Client{}, nil
+	at := func(list []provider.Client, i int) provider.Client {
+		if i < len(list) {
+			return list[i]
+		}
+		return nil
 	}
-	for _, m := range plan.Judges {
-		c.judges[m.Name] = p.Client(record.JudgeOf(m.Name))
+	for i, agent := range p.Agents {
+		d := agent.Deployment
+		of := record.Scope{Provider: d.Provider, BaseURL: d.BaseURL, Who: record.Agents, Pack: p.Pack.Slug}
+		out.agents = append(out.agents, wrap(of, at(c.agents, i)))
 	}
-	for range plan.Simulators {
-		c.simulators = append(c.simulators, p.Client(record.Simulators))
+	for _, m := range p.Judges {
+		of := record.Scope{Provider: m.Provider, BaseURL: m.BaseURL, Who: record.JudgeOf(m.Name), Pack: p.Pack.Slug}
+		out.judges[m.Name] = wrap(of, c.judges[m.Name])
 	}
-	return c
+	for i, m := range p.Simulators {
+		of := record.Scope{Provider: m.Provider, BaseURL: m.BaseURL, Who: record.Simulators, Pack: p.Pack.Slug}
+		out.simulators = append(out.simulators, wrap(of, at(c.simulators, i)))
+	}
+	return out
 }
 
 // hiddenSecret stands for each secret of a pack's tools on a replay: it is what a
@@ -194,18 +211,7 @@ func (a *app) startRecorder(e *execution) (*record.Recorder, error) {
 	if err != nil {
 		return nil, usage("%w", err)
 	}
-	agents, judges := make([]provider.Client, len(e.clients.agents)), map[string]provider.Client{}
-	for i, inner := range e.clients.agents {
-		agents[i] = r.Client(record.Agents, inner)
-	}
-	for name, inner := range e.clients.judges {
-		judges[name] = r.Client(record.JudgeOf(name), inner)
-	}
-	simulators := make([]provider.Client, len(e.clients.simulators))
-	for i, inner := range e.clients.simulators {
-		simulators[i] = r.Client(record.Simulators, inner)
-	}
-	e.clients.agents, e.clients.judges, e.clients.simulators = agents, judges, simulators
+	e.clients = e.clients.through(e.plan, func(of record.Scope, inner provider.Client) provider.Client { return r.Client(of.Who, inner) })
 	return r, nil
 }
 
