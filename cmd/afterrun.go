@@ -1,0 +1,142 @@
+package cmd
+
+import (
+	"context"
+	"io"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/record"
+)
+
+// afterRun prints what came of a run and works out the exit status.
+func (a *app) afterRun(ctx context.Context, plan *engine.Plan, result engine.Result, o startOptions) error {
+	if err := a.printStart(ctx, plan, result, o); err != nil {
+		return err
+	}
+	a.mentionCache(ctx, plan)
+	if status := runStatus(result); status != statusOK {
+		if result.Status == "failed" {
+			a.say("agentclash: the run failed: %s", result.Reason)
+			if missed(result) {
+				a.say("next: %s", recordAnew(plan.Recording.Dir))
+			}
+		}
+		switch result.Code {
+		case engine.CodeBudget:
+			a.say("next: agentclash run resume %s --budget-usd USD, with more than %g", short(plan.RunID), plan.Options.BudgetUSD)
+		case engine.CodeDeadline:
+			a.say("next: agentclash run resume %s --deadline TIME", short(plan.RunID))
+		}
+		return verdict(status)
+	}
+	switch {
+	case o.gate:
+		return a.gateRun(ctx, plan.RunID)
+	case o.exitCode:
+		return verdict(exitCode(result, plan.Options.MaxInvalid))
+	}
+	return nil
+}
+
+// missed says that a replay asked for what is not recorded.
+func missed(result engine.Result) bool {
+	return len(result.Agents) > 0 && result.Agents[0].Cause == record.CodeMiss
+}
+
+// exitCode is the status of --exit-code.
+func exitCode(result engine.Result, maxInvalid int) int {
+	status := statusOK
+	for _, agent := range result.Agents {
+		if agent.Scorecard.InvalidTrials > maxInvalid {
+			return 3
+		}
+		if !agent.Scorecard.Passed {
+			status = statusError
+		}
+	}
+	return status
+}
+
+// runStatus is the status of a run that did not complete.
+func runStatus(result engine.Result) int {
+	switch result.Status {
+	case "completed":
+		return statusOK
+	case "interrupted":
+		return statusInterrupted
+	case "cancelled":
+		return statusRunFailed
+	}
+	status := -1
+	for _, agent := range result.Agents {
+		if agent.Status != "failed" {
+			continue
+		}
+		s := causeStatus(agent.Cause)
+		if status >= 0 && s != status {
+			return statusRunFailed
+		}
+		status = s
+	}
+	return max(status, statusError)
+}
+
+// causeStatus is the status that one cause of a failed run stands for.
+func causeStatus(code string) int {
+	switch code {
+	case record.CodeMiss:
+		return statusError
+	case "auth":
+		return statusNoPermission
+	case "unknown_model", "invalid_request", "agent_program":
+		return statusUsage
+	case "rate_limit", "unavailable", "timeout":
+		return statusTryAgain
+	case "sandbox_engine", "sandbox_image":
+		return statusUnavailable
+	}
+	return statusRunFailed
+}
+
+// shownTrials is how many trials a run may have for its scorecard to follow at
+// once; a longer list is one command away.
+const shownTrials = 50
+
+// printStart writes the run's document or its summary. A followed NDJSON
+// stream has said everything already.
+func (a *app) printStart(ctx context.Context, plan *engine.Plan, result engine.Result, o startOptions) error {
+	if o.follow && a.output == "json" {
+		return nil
+	}
+	d := view.StartDocument{
+		RunID: plan.RunID, RunName: plan.Name, Status: result.Status, Reason: result.Reason, Code: result.Code,
+		Pack: view.Pack{Slug: plan.Pack.Slug, Version: plan.Pack.Version}, InputSet: plan.InputSet,
+	}
+	if missed(result) {
+		d.Code = record.CodeMiss
+	}
+	for _, agent := range result.Agents {
+		ref := view.AgentRef{Label: agent.Label, RunAgentID: agent.RunAgentID, Status: agent.Status, PricesAsOf: plan.Prices.AsOf}
+		d.Agents = append(d.Agents, view.NewAgent(ref, agent.Scorecard, agent.Invalid))
+	}
+	err := a.print(d, func(w io.Writer, v view.Options) error {
+		if len(result.Agents) == 1 && result.Status == "completed" && result.Agents[0].Scorecard.Trials <= shownTrials {
+			return a.scorecardOf(ctx, w, v, result.Agents[0].RunAgentID)
+		}
+		return view.Start(w, d, v)
+	})
+	if err != nil || a.output != "table" {
+		return err
+	}
+	switch {
+	case len(result.Agents) > 1:
+		a.say("next: agentclash eval scorecard %s --agent %q", short(plan.RunID), result.Agents[0].Label)
+	case result.Agents[0].Scorecard.Trials > shownTrials:
+		a.say("next: agentclash eval scorecard %s", short(plan.RunID))
+	}
+	if result.Status == "interrupted" {
+		a.say("next: agentclash run resume %s", short(plan.RunID))
+	}
+	return nil
+}
