@@ -11,11 +11,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
 
 	"github.com/agentclash/agentclash/cmd/view"
-	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/store"
 )
@@ -113,8 +114,8 @@ func runAccountCreate(ctx context.Context, a *app, s accountSpec) error {
 }
 
 // resolveAccount checks an account. What could be a key is not repeated.
-func (a *app) resolveAccount(s accountSpec) (engine.Account, error) {
-	d := engine.Account{
+func (a *app) resolveAccount(s accountSpec) (plan.Account, error) {
+	d := plan.Account{
 		Name: strings.TrimSpace(s.Name), Provider: strings.ToLower(strings.TrimSpace(cmp.Or(s.Provider, s.ProviderKey))),
 		BaseURL: strings.TrimSpace(s.BaseURL), Credential: s.Credential, MaxConcurrent: s.MaxConcurrent,
 	}
@@ -171,7 +172,7 @@ func viewAccount(s store.Account) view.Account {
 // implicitAccount is what a provider that this version knows has without being
 // told; has says that its key is there.
 func (a *app) implicitAccount(s server) (account store.Account, has bool, err error) {
-	account = store.Account{Account: engine.Account{Name: s.provider, Provider: s.provider}}
+	account = store.Account{Account: plan.Account{Name: s.provider, Provider: s.provider}}
 	if s.keyVar == "" {
 		return account, false, nil
 	}
@@ -303,7 +304,7 @@ func newAccountDelete(a *app) *cobra.Command {
 }
 
 // byAccount fills in what a deployment that names a provider account takes from it.
-func (a *app) byAccount(ctx context.Context, d engine.Deployment) (engine.Deployment, error) {
+func (a *app) byAccount(ctx context.Context, d plan.Deployment) (plan.Deployment, error) {
 	if d.Account == "" || strings.Contains(d.Account, "://") {
 		return d, nil
 	}

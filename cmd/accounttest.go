@@ -8,10 +8,11 @@ import (
 	"io"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/spf13/cobra"
 
 	"github.com/agentclash/agentclash/cmd/view"
-	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/store"
@@ -114,7 +115,7 @@ func callStatus(err error) int {
 
 // accountClient makes the client of an account.
 func (a *app) accountClient(s store.Account) (provider.Client, error) {
-	d := engine.Deployment{Name: s.Name, Provider: s.Provider, BaseURL: s.BaseURL, Account: s.Credential}
+	d := plan.Deployment{Name: s.Name, Provider: s.Provider, BaseURL: s.BaseURL, Account: s.Credential}
 	client, _, err := a.client(target{Deployment: d, who: fmt.Sprintf("provider account %q", s.Name)})
 	return client, err
 }

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/store"
 )
 
@@ -15,54 +16,54 @@ const maxSince = 20
 
 // affected finds, for each trial of a new run, an earlier one of the same inputs:
 // in the run that since names, or in the pack's newest.
-func (a *app) affected(ctx context.Context, plan *engine.Plan, since string) error {
+func (a *app) affected(ctx context.Context, planned *plan.Plan, since string) error {
 	db, ok, err := a.reading(ctx)
 	if err != nil {
 		return err
 	}
 	if ok {
-		if plan.Affected, err = a.runsSince(ctx, db, plan, since); err != nil {
+		if planned.Affected, err = a.runsSince(ctx, db, planned, since); err != nil {
 			return err
 		}
 	} else if since != "" {
 		return fmt.Errorf("find run %q: %w", since, store.ErrNotFound)
 	}
-	found, err := a.reuse(ctx, db, plan, plan.Affected)
+	found, err := a.reuse(ctx, db, planned, planned.Affected)
 	if err != nil {
 		return err
 	}
-	a.say("note: %d of %d trials are unchanged, and earlier ones stand for them; agentclash run explain CASE says why", found, len(plan.Trials))
+	a.say("note: %d of %d trials are unchanged, and earlier ones stand for them; agentclash run explain CASE says why", found, len(planned.Trials))
 	return nil
 }
 
 // dryAffected prints a plan with what would be reused. It takes the sandbox's own
 // word for what the image is, and opens no box.
-func (a *app) dryAffected(ctx context.Context, plan *engine.Plan, o startOptions, needs engine.Needs) error {
-	boxes, described, err := a.boxes(ctx, o.sandbox, plan.Sandbox.Image, needs)
+func (a *app) dryAffected(ctx context.Context, planned *plan.Plan, o startOptions, needs plan.Needs) error {
+	boxes, described, err := a.boxes(ctx, o.sandbox, planned.Sandbox.Image, needs)
 	if err != nil {
 		return err
 	}
 	defer a.closeBoxes(ctx, boxes)
-	plan.Sandbox = described
-	if err := a.affected(ctx, plan, o.since); err != nil {
+	planned.Sandbox = described
+	if err := a.affected(ctx, planned, o.since); err != nil {
 		return err
 	}
-	return a.printPlan(plan)
+	return a.printPlan(planned)
 }
 
 // runsSince are the runs whose trials are looked through, newest first.
-func (a *app) runsSince(ctx context.Context, db *store.DB, plan *engine.Plan, since string) ([]string, error) {
+func (a *app) runsSince(ctx context.Context, db *store.DB, planned *plan.Plan, since string) ([]string, error) {
 	if since != "" {
-		r, err := db.Run(ctx, plan.Workspace, since)
+		r, err := db.Run(ctx, planned.Workspace, since)
 		if err != nil {
 			return nil, err
 		}
-		if r.Pack.Slug != plan.Pack.Slug {
-			return nil, usage("--since %s: the run is of pack %q, not of %q", since, r.Pack.Slug, plan.Pack.Slug)
+		if r.Pack.Slug != planned.Pack.Slug {
+			return nil, usage("--since %s: the run is of pack %q, not of %q", since, r.Pack.Slug, planned.Pack.Slug)
 		}
 		return []string{r.ID}, nil
 	}
-	runs, _, err := db.Runs(ctx, store.RunFilter{Workspace: plan.Workspace, PackSlug: plan.Pack.Slug, Limit: maxSince})
+	runs, _, err := db.Runs(ctx, store.RunFilter{Workspace: planned.Workspace, PackSlug: planned.Pack.Slug, Limit: maxSince})
 	if err != nil {
 		return nil, err
 	}
@@ -75,16 +76,16 @@ func (a *app) runsSince(ctx context.Context, db *store.DB, plan *engine.Plan, si
 
 // reuse lets decided trials of the runs stand for trials of the plan. A run that
 // is gone, or whose pack has not the plan's input set any more, has none.
-func (a *app) reuse(ctx context.Context, db *store.DB, plan *engine.Plan, runIDs []string) (found int, err error) {
+func (a *app) reuse(ctx context.Context, db *store.DB, planned *plan.Plan, runIDs []string) (found int, err error) {
 	if len(runIDs) == 0 {
 		return 0, nil
 	}
-	reusing, err := plan.Reusing()
+	reusing, err := planned.Reusing()
 	if err != nil {
 		return 0, err
 	}
 	for _, id := range runIDs {
-		if found == len(plan.Trials) {
+		if found == len(planned.Trials) {
 			break
 		}
 		earlier, err := a.bound(ctx, db, id)
@@ -94,7 +95,7 @@ func (a *app) reuse(ctx context.Context, db *store.DB, plan *engine.Plan, runIDs
 		if err != nil {
 			return found, err
 		}
-		if earlier.Recording != nil && earlier.Recording.Mode == engine.Replayed || earlier.Cache {
+		if earlier.Recording != nil && earlier.Recording.Mode == plan.Replayed || earlier.Cache {
 			continue // nothing was measured there
 		}
 		decided, err := decidedTrials(ctx, db, &earlier)
@@ -111,35 +112,35 @@ func (a *app) reuse(ctx context.Context, db *store.DB, plan *engine.Plan, runIDs
 }
 
 // bound is a stored run's plan with its pack.
-func (a *app) bound(ctx context.Context, db *store.DB, runID string) (engine.Plan, error) {
+func (a *app) bound(ctx context.Context, db *store.DB, runID string) (plan.Plan, error) {
 	r, err := db.Run(ctx, "", runID)
 	if err != nil {
-		return engine.Plan{}, err
+		return plan.Plan{}, err
 	}
-	plan, err := db.Plan(ctx, runID)
+	planned, err := db.Plan(ctx, runID)
 	if err != nil {
-		return engine.Plan{}, err
+		return plan.Plan{}, err
 	}
 	p, err := packOf(ctx, db, r.PackID)
 	if err != nil {
-		return engine.Plan{}, err
+		return plan.Plan{}, err
 	}
-	return plan, plan.Reopen(p, engine.Progress{})
+	return planned, planned.Reopen(p, plan.Progress{})
 }
 
 // decidedTrials are the trials of a stored run that passed or failed.
-func decidedTrials(ctx context.Context, db *store.DB, plan *engine.Plan) ([]engine.Trial, error) {
-	return trialsOf(ctx, db, plan, store.Passed, store.Failed)
+func decidedTrials(ctx context.Context, db *store.DB, planned *plan.Plan) ([]plan.Trial, error) {
+	return trialsOf(ctx, db, planned, store.Passed, store.Failed)
 }
 
 // trialsOf are the trials of a stored run that stand at one of the statuses, in
 // the order of execution lane by lane, each with its newest attempt.
-func trialsOf(ctx context.Context, db *store.DB, plan *engine.Plan, statuses ...string) ([]engine.Trial, error) {
-	var list []engine.Trial
-	for lane, agent := range plan.Agents {
+func trialsOf(ctx context.Context, db *store.DB, planned *plan.Plan, statuses ...string) ([]plan.Trial, error) {
+	var list []plan.Trial
+	for lane, agent := range planned.Agents {
 		f := store.TrialFilter{RunAgentID: agent.ID, Statuses: statuses, NoResults: true}
 		err := db.Trials(ctx, f, func(t store.Trial) error {
-			list = append(list, engine.Trial{ID: t.ID, Agent: lane, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt})
+			list = append(list, plan.Trial{ID: t.ID, Agent: lane, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt})
 			return nil
 		})
 		if err != nil {

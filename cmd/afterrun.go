@@ -4,37 +4,39 @@ import (
 	"context"
 	"io"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/record"
 )
 
 // afterRun prints what came of a run and works out the exit status.
-func (a *app) afterRun(ctx context.Context, plan *engine.Plan, result engine.Result, o startOptions) error {
-	if err := a.printStart(ctx, plan, result, o); err != nil {
+func (a *app) afterRun(ctx context.Context, planned *plan.Plan, result engine.Result, o startOptions) error {
+	if err := a.printStart(ctx, planned, result, o); err != nil {
 		return err
 	}
-	a.mentionCache(ctx, plan)
+	a.mentionCache(ctx, planned)
 	if status := runStatus(result); status != statusOK {
 		if result.Status == "failed" {
 			a.say("agentclash: the run failed: %s", result.Reason)
 			if missed(result) {
-				a.say("next: %s", recordAnew(plan.Recording.Dir))
+				a.say("next: %s", recordAnew(planned.Recording.Dir))
 			}
 		}
 		switch result.Code {
 		case engine.CodeBudget:
-			a.say("next: agentclash run resume %s --budget-usd USD, with more than %g", short(plan.RunID), plan.Options.BudgetUSD)
+			a.say("next: agentclash run resume %s --budget-usd USD, with more than %g", short(planned.RunID), planned.Options.BudgetUSD)
 		case engine.CodeDeadline:
-			a.say("next: agentclash run resume %s --deadline TIME", short(plan.RunID))
+			a.say("next: agentclash run resume %s --deadline TIME", short(planned.RunID))
 		}
 		return verdict(status)
 	}
 	switch {
 	case o.gate:
-		return a.gateRun(ctx, plan.RunID)
+		return a.gateRun(ctx, planned.RunID)
 	case o.exitCode:
-		return verdict(exitCode(result, plan.Options.MaxInvalid))
+		return verdict(exitCode(result, planned.Options.MaxInvalid))
 	}
 	return nil
 }
@@ -105,19 +107,19 @@ const shownTrials = 50
 
 // printStart writes the run's document or its summary. A followed NDJSON
 // stream has said everything already.
-func (a *app) printStart(ctx context.Context, plan *engine.Plan, result engine.Result, o startOptions) error {
+func (a *app) printStart(ctx context.Context, planned *plan.Plan, result engine.Result, o startOptions) error {
 	if o.follow && a.output == "json" {
 		return nil
 	}
 	d := view.StartDocument{
-		RunID: plan.RunID, RunName: plan.Name, Status: result.Status, Reason: result.Reason, Code: result.Code,
-		Pack: view.Pack{Slug: plan.Pack.Slug, Version: plan.Pack.Version}, InputSet: plan.InputSet,
+		RunID: planned.RunID, RunName: planned.Name, Status: result.Status, Reason: result.Reason, Code: result.Code,
+		Pack: view.Pack{Slug: planned.Pack.Slug, Version: planned.Pack.Version}, InputSet: planned.InputSet,
 	}
 	if missed(result) {
 		d.Code = record.CodeMiss
 	}
 	for _, agent := range result.Agents {
-		ref := view.AgentRef{Label: agent.Label, RunAgentID: agent.RunAgentID, Status: agent.Status, PricesAsOf: plan.Prices.AsOf}
+		ref := view.AgentRef{Label: agent.Label, RunAgentID: agent.RunAgentID, Status: agent.Status, PricesAsOf: planned.Prices.AsOf}
 		d.Agents = append(d.Agents, view.NewAgent(ref, agent.Scorecard, agent.Invalid))
 	}
 	err := a.print(d, func(w io.Writer, v view.Options) error {
@@ -131,12 +133,12 @@ func (a *app) printStart(ctx context.Context, plan *engine.Plan, result engine.R
 	}
 	switch {
 	case len(result.Agents) > 1:
-		a.say("next: agentclash eval scorecard %s --agent %q", short(plan.RunID), result.Agents[0].Label)
+		a.say("next: agentclash eval scorecard %s --agent %q", short(planned.RunID), result.Agents[0].Label)
 	case result.Agents[0].Scorecard.Trials > shownTrials:
-		a.say("next: agentclash eval scorecard %s", short(plan.RunID))
+		a.say("next: agentclash eval scorecard %s", short(planned.RunID))
 	}
 	if result.Status == "interrupted" {
-		a.say("next: agentclash run resume %s", short(plan.RunID))
+		a.say("next: agentclash run resume %s", short(planned.RunID))
 	}
 	return nil
 }

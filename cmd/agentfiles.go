@@ -12,6 +12,8 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine"
 )
 
@@ -91,7 +93,7 @@ func (b *bundle) visit(name string, d fs.DirEntry, err error) error {
 	if int64(len(data)) != info.Size() {
 		return fmt.Errorf("%s changes while it is read", name)
 	}
-	file := engine.ProgramFile{Path: path.Join(engine.FilesDir, name), Data: data, Mode: uint32(info.Mode().Perm())&0o555 | 0o444}
+	file := engine.ProgramFile{Path: path.Join(plan.FilesDir, name), Data: data, Mode: uint32(info.Mode().Perm())&0o555 | 0o444}
 	fmt.Fprintf(b.sum, "%q %o %d\n", name, file.Mode, len(data))
 	_, _ = b.sum.Write(data) // a hash never fails to write
 	b.files = append(b.files, file)
@@ -99,7 +101,7 @@ func (b *bundle) visit(name string, d fs.DirEntry, err error) error {
 }
 
 // withFiles is a deployment with the digest of its files as they are now.
-func (a *app) withFiles(d engine.Deployment) (engine.Deployment, error) {
+func (a *app) withFiles(d plan.Deployment) (plan.Deployment, error) {
 	if d.Command == nil || d.Command.Files == "" {
 		return d, nil
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/spf13/cobra"
 
 	"github.com/agentclash/agentclash/cmd/view"
@@ -118,7 +120,7 @@ func (a *app) headerValue(t target, name, value string) (filled string, secrets 
 func deploymentView(d store.Deployment) view.Deployment {
 	kind := d.Kind
 	if kind == "" {
-		kind = engine.KindModel
+		kind = plan.KindModel
 	}
 	return view.Deployment{
 		ID: d.ID, Name: d.Name, Kind: kind, Provider: d.Provider, Model: d.Model, Target: d.Target(), BaseURL: d.BaseURL,

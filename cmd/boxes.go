@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/sandbox"
 )
 
@@ -43,7 +44,7 @@ func (a *app) sandboxKind(flag, image string) (string, error) {
 
 // boxes opens the sandbox provider that a pack needs and the user asked for;
 // nil when the pack needs none.
-func (a *app) boxes(ctx context.Context, kind, image string, needs engine.Needs) (sandbox.Provider, sandbox.Description, error) {
+func (a *app) boxes(ctx context.Context, kind, image string, needs plan.Needs) (sandbox.Provider, sandbox.Description, error) {
 	if !needs.Box {
 		return nil, sandbox.Description{}, nil
 	}
@@ -77,7 +78,7 @@ func (a *app) boxes(ctx context.Context, kind, image string, needs engine.Needs)
 
 // autoBoxes takes Docker when an engine answers, else a scratch directory when
 // that is enough.
-func (a *app) autoBoxes(ctx context.Context, image string, needs engine.Needs) (sandbox.Provider, error) {
+func (a *app) autoBoxes(ctx context.Context, image string, needs plan.Needs) (sandbox.Provider, error) {
 	_, err := a.probeDocker(ctx)
 	if err == nil {
 		return a.openDocker(ctx, image)

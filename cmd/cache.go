@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/spf13/cobra"
 
 	"github.com/agentclash/agentclash/cmd/view"
-	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/record"
@@ -72,15 +73,15 @@ func (a *app) explainCache(ctx context.Context, selector string) error {
 	if err != nil {
 		return err
 	}
-	plan, err := db.Plan(ctx, runID)
+	planned, err := db.Plan(ctx, runID)
 	if err != nil {
 		return err
 	}
-	if !plan.Cache {
-		return usage("run %s did not use the cache", plan.Name).hint("agentclash eval start ... --cache")
+	if !planned.Cache {
+		return usage("run %s did not use the cache", planned.Name).hint("agentclash eval start ... --cache")
 	}
 	labels := map[string]string{}
-	for _, agent := range plan.Agents {
+	for _, agent := range planned.Agents {
 		labels[agent.ID] = agent.Label
 	}
 	doc := view.CacheExplanation{RunID: runID}
@@ -192,8 +193,8 @@ func newCacheClear(a *app) *cobra.Command {
 }
 
 // mentionCache says how much of a run the cache answered.
-func (a *app) mentionCache(ctx context.Context, plan *engine.Plan) {
-	if !plan.Cache || a.output != "table" {
+func (a *app) mentionCache(ctx context.Context, planned *plan.Plan) {
+	if !planned.Cache || a.output != "table" {
 		return
 	}
 	db, err := a.stored(ctx)
@@ -201,7 +202,7 @@ func (a *app) mentionCache(ctx context.Context, plan *engine.Plan) {
 		return // the run was told; this is talk
 	}
 	var live, hits int
-	filter := store.EventFilter{RunID: plan.RunID, Types: []string{string(event.CallDone), string(event.JudgeDone)}}
+	filter := store.EventFilter{RunID: planned.RunID, Types: []string{string(event.CallDone), string(event.JudgeDone)}}
 	err = db.Events(ctx, filter, func(_ int64, e event.Event) error {
 		call, err := cacheCall(e, "")
 		switch {
@@ -214,7 +215,7 @@ func (a *app) mentionCache(ctx context.Context, plan *engine.Plan) {
 		return err
 	})
 	if err == nil {
-		a.say("cache: %d replies from it, %d live; its durations are not measured: agentclash cache explain %s", hits, live, strings.TrimSpace(short(plan.RunID)))
+		a.say("cache: %d replies from it, %d live; its durations are not measured: agentclash cache explain %s", hits, live, strings.TrimSpace(short(planned.RunID)))
 	}
 }
 

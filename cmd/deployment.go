@@ -12,11 +12,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
 
 	"github.com/agentclash/agentclash/cmd/view"
-	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/provider"
 )
 
@@ -38,10 +39,10 @@ type deploymentSpec struct {
 	OutputSchema map[string]any    `yaml:"output_schema"`
 	Sampling     provider.Sampling `yaml:"sampling"`
 	PromptCache  *bool             `yaml:"prompt_cache"`
-	Limits       engine.Limits     `yaml:"limits"`
+	Limits       plan.Limits       `yaml:"limits"`
 
-	Tools   engine.ToolOverrides    `yaml:"tool_overrides"`
-	Sandbox engine.SandboxOverrides `yaml:"sandbox"`
+	Tools   plan.ToolOverrides    `yaml:"tool_overrides"`
+	Sandbox plan.SandboxOverrides `yaml:"sandbox"`
 
 	Kind        string `yaml:"kind"` // model, command or http
 	programSpec `yaml:",inline"`
@@ -166,15 +167,15 @@ func runDeploymentCreate(ctx context.Context, a *app, s deploymentSpec) error {
 
 // resolveSpec checks a deployment and turns files and relative paths into
 // what can be used from anywhere.
-func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
+func (a *app) resolveSpec(s deploymentSpec) (plan.Deployment, error) {
 	var errs []error
 	if strings.TrimSpace(s.Name) == "" {
 		errs = append(errs, errors.New("--name is missing"))
 	}
 	if s.Kind == "" {
-		s.Kind = engine.KindModel
+		s.Kind = plan.KindModel
 	}
-	if s.Model == "" && s.Kind == engine.KindModel {
+	if s.Model == "" && s.Kind == plan.KindModel {
 		errs = append(errs, errors.New("--model is missing"))
 	}
 	errs = append(errs, s.checkKind()...)
@@ -193,49 +194,49 @@ func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
 			errs = append(errs, fmt.Errorf("--%s must not be negative", name))
 		}
 	}
-	if n := s.Limits.TextReminders; n != nil && (*n < 0 || *n > engine.MaxTextReminders) {
-		errs = append(errs, fmt.Errorf("--text-reminders must be 0 to %d", engine.MaxTextReminders))
+	if n := s.Limits.TextReminders; n != nil && (*n < 0 || *n > plan.MaxTextReminders) {
+		errs = append(errs, fmt.Errorf("--text-reminders must be 0 to %d", plan.MaxTextReminders))
 	}
 	if len(errs) > 0 {
-		return engine.Deployment{}, usage("deployment create: %w", errors.Join(errs...)).hint("agentclash deployment create --help")
+		return plan.Deployment{}, usage("deployment create: %w", errors.Join(errs...)).hint("agentclash deployment create --help")
 	}
-	if s.Kind == engine.KindHTTP {
+	if s.Kind == plan.KindHTTP {
 		return s.endpoint(), nil
 	}
 	var key, model string
 	var err error
 	if s.Model != "" {
 		if key, model, err = provider.ParseModel(s.Model); err != nil {
-			return engine.Deployment{}, usage("--model: %w", err)
+			return plan.Deployment{}, usage("--model: %w", err)
 		}
 	}
 	if strings.Contains(s.Account, "://") {
 		if err := checkAccount(s.Account); err != nil {
-			return engine.Deployment{}, usage("--account: %w", err)
+			return plan.Deployment{}, usage("--account: %w", err)
 		}
 	}
 	if s.BaseURL != "" {
 		if _, err := newServerClient(server{provider: key, baseURL: s.BaseURL}, ""); err != nil {
-			return engine.Deployment{}, usage("--base-url: %w", err)
+			return plan.Deployment{}, usage("--base-url: %w", err)
 		}
 	}
-	d := engine.Deployment{
+	d := plan.Deployment{
 		Name: strings.TrimSpace(s.Name), Provider: key, Model: model, BaseURL: s.BaseURL, API: s.API, Account: s.Account, PromptCache: s.PromptCache,
 		System: s.System, OutputSchema: s.OutputSchema, Sampling: s.Sampling, Limits: s.Limits, Tools: s.Tools, Sandbox: s.Sandbox,
 	}
 	if err := a.checkSettings(d); d.Model != "" && err != nil {
-		return engine.Deployment{}, usage("deployment create: %w", err)
+		return plan.Deployment{}, usage("deployment create: %w", err)
 	}
-	if s.Kind == engine.KindCommand {
-		d.Kind = engine.KindCommand
+	if s.Kind == plan.KindCommand {
+		d.Kind = plan.KindCommand
 		if d.Command, err = a.program(s.programSpec); err != nil {
-			return engine.Deployment{}, err
+			return plan.Deployment{}, err
 		}
 	}
 	if s.SystemFile != "" {
 		text, err := os.ReadFile(a.path(s.SystemFile))
 		if err != nil {
-			return engine.Deployment{}, usage("read the system prompt: %w", err)
+			return plan.Deployment{}, usage("read the system prompt: %w", err)
 		}
 		d.System = string(text)
 	}
@@ -250,7 +251,7 @@ func (a *app) resolveSpec(s deploymentSpec) (engine.Deployment, error) {
 }
 
 // checkSettings refuses what the deployment's provider does not have.
-func (a *app) checkSettings(d engine.Deployment) error {
+func (a *app) checkSettings(d plan.Deployment) error {
 	if err := d.CheckSurface(); err != nil || d.Provider == provider.Scripted {
 		return err
 	}

@@ -9,10 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
 
-	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/proxy"
 	"github.com/agentclash/agentclash/sandbox"
 )
@@ -78,8 +79,8 @@ func (s *deploymentSpec) checkKind() (errs []error) {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	program, endpoint := s.Kind == engine.KindCommand, s.Kind == engine.KindHTTP
-	add(!slices.Contains([]string{engine.KindModel, engine.KindCommand, engine.KindHTTP}, s.Kind), "--kind must be model, command or http, not %q", s.Kind)
+	program, endpoint := s.Kind == plan.KindCommand, s.Kind == plan.KindHTTP
+	add(!slices.Contains([]string{plan.KindModel, plan.KindCommand, plan.KindHTTP}, s.Kind), "--kind must be model, command or http, not %q", s.Kind)
 	errs = append(errs, s.readCommand()...)
 	own := len(s.argv) > 0 || len(s.Env) > 0 || s.Workdir != "" || s.Answer != "" || s.Files != "" || len(s.Models) > 0 || s.MaxOutputBytes != 0
 	add(own && !program, "command, env, workdir, answer, files, models and max_output_bytes go with --kind command")
@@ -126,7 +127,7 @@ func (s *deploymentSpec) checkProgram() (errs []error) {
 	add(s.MaxOutputBytes < 0, "--max-output-bytes must not be negative")
 	add(slices.Contains(s.Models, ""), "--also-model is empty")
 	for what, at := range map[string]string{"--workdir": s.Workdir, "--answer": s.Answer} {
-		if at == "" || what == "--answer" && at == engine.AnswerStdout {
+		if at == "" || what == "--answer" && at == plan.AnswerStdout {
 			continue
 		}
 		if _, err := sandbox.Resolve(at); err != nil {
@@ -134,7 +135,7 @@ func (s *deploymentSpec) checkProgram() (errs []error) {
 		}
 	}
 	for _, word := range s.argv {
-		add(strings.Contains(word, engine.AgentDir) && s.Files == "", "the command uses %s, and there are no --files", engine.AgentDir)
+		add(strings.Contains(word, plan.AgentDir) && s.Files == "", "the command uses %s, and there are no --files", plan.AgentDir)
 		add(strings.IndexByte(word, 0) >= 0, "a word of the command holds a NUL byte")
 	}
 	ours := proxy.Variables(0, "", "", "")
@@ -170,7 +171,7 @@ func (s *deploymentSpec) checkHTTP() (errs []error) {
 	if s.SystemFile != "" {
 		errs = append(errs, errors.New("--system-file does not go with --kind http: use --system"))
 	}
-	if s.Sandbox != (engine.SandboxOverrides{}) {
+	if s.Sandbox != (plan.SandboxOverrides{}) {
 		errs = append(errs, errors.New("an endpoint has no sandbox: leave out what is about one"))
 	}
 	if s.URL == "" {
@@ -195,22 +196,22 @@ func (s *deploymentSpec) checkHTTP() (errs []error) {
 var placeholder = regexp.MustCompile(`\$\{secrets\.([A-Za-z_][A-Za-z0-9_-]*)\}`)
 
 // endpoint is a checked deployment of kind http.
-func (s *deploymentSpec) endpoint() engine.Deployment {
+func (s *deploymentSpec) endpoint() plan.Deployment {
 	at, _ := checkEndpoint(s.URL, nil)
-	return engine.Deployment{
-		Name: strings.TrimSpace(s.Name), Kind: engine.KindHTTP, Provider: httpProvider, Model: at, System: s.System,
-		Limits: s.Limits, HTTP: &engine.HTTPTarget{URL: strings.TrimSpace(s.URL), Headers: s.Headers},
+	return plan.Deployment{
+		Name: strings.TrimSpace(s.Name), Kind: plan.KindHTTP, Provider: httpProvider, Model: at, System: s.System,
+		Limits: s.Limits, HTTP: &plan.HTTPTarget{URL: strings.TrimSpace(s.URL), Headers: s.Headers},
 	}
 }
 
 // program is a checked deployment's program. Its files are read once, so that what
 // is wrong with them is said now.
-func (a *app) program(s programSpec) (*engine.Command, error) {
-	c := &engine.Command{Argv: s.argv, Env: s.Env, Answer: s.Answer, Models: s.Models, MaxOutputBytes: s.MaxOutputBytes}
+func (a *app) program(s programSpec) (*plan.Command, error) {
+	c := &plan.Command{Argv: s.argv, Env: s.Env, Answer: s.Answer, Models: s.Models, MaxOutputBytes: s.MaxOutputBytes}
 	if s.Workdir != "" {
 		c.Workdir, _ = sandbox.Resolve(s.Workdir) // it was checked
 	}
-	if c.Answer != "" && c.Answer != engine.AnswerStdout {
+	if c.Answer != "" && c.Answer != plan.AnswerStdout {
 		c.Answer, _ = sandbox.Resolve(s.Answer)
 	}
 	if s.Files == "" {

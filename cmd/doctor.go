@@ -8,10 +8,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/spf13/cobra"
 
 	"github.com/agentclash/agentclash/cmd/view"
-	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/pack"
 )
 
@@ -218,7 +219,7 @@ func checkPack(p *pack.Pack, kind string, answers bool) []view.Check {
 	for _, s := range p.InputSets {
 		cases += len(s.Cases)
 	}
-	sandbox := packSandbox(engine.NeedsOf(p), kind, answers)
+	sandbox := packSandbox(plan.NeedsOf(p), kind, answers)
 	sandbox.Name = "pack_sandbox"
 	return []view.Check{
 		{Name: "pack_manifest", Status: checkOK, Detail: fmt.Sprintf("%s v%d is valid", p.Pack.Slug, p.Version.Number)},
@@ -227,7 +228,7 @@ func checkPack(p *pack.Pack, kind string, answers bool) []view.Check {
 	}
 }
 
-func packSandbox(needs engine.Needs, kind string, answers bool) view.Check {
+func packSandbox(needs plan.Needs, kind string, answers bool) view.Check {
 	packages := strings.Join(needs.Spec.Packages, ", ")
 	switch {
 	case !needs.Box:

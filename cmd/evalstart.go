@@ -6,11 +6,12 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/agentclash/agentclash/cmd/view"
-	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/peers"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/record"
@@ -31,7 +32,7 @@ type startOptions struct {
 	models      []string
 	cases       []string
 	name        string
-	plan        engine.Options
+	plan        plan.Options
 	limits      limitFlags
 	sandbox     string
 	image       string
@@ -169,23 +170,23 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	}
 	// a plan made before anything is opened refuses what is wrong with the
 	// request first
-	plan, err := a.planStart(ctx, &o, p, deployments)
+	planned, err := a.planStart(ctx, &o, p, deployments)
 	if err != nil {
 		return err
 	}
 	if o.dryRun && !o.affected {
-		return a.printPlan(plan)
+		return a.printPlan(planned)
 	}
 	if o.tape.player == nil { // which opens no script either
-		if err := a.digestScripts(plan); err != nil {
+		if err := a.digestScripts(planned); err != nil {
 			return err
 		}
 	}
-	needs := engine.NeedsOf(p, deployments...)
+	needs := plan.NeedsOf(p, deployments...)
 	if o.dryRun {
-		return a.dryAffected(ctx, plan, o, needs)
+		return a.dryAffected(ctx, planned, o, needs)
 	}
-	clients, secrets, err := a.reached(plan, p, o.tape.player)
+	clients, secrets, err := a.reached(planned, p, o.tape.player)
 	if err != nil {
 		return err
 	}
@@ -193,24 +194,24 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	if err != nil {
 		return err
 	}
-	plan.Sandbox = described
+	planned.Sandbox = described
 	if o.affected {
-		if err := a.affected(ctx, plan, o.since); err != nil {
+		if err := a.affected(ctx, planned, o.since); err != nil {
 			a.closeBoxes(ctx, boxes)
 			return err
 		}
 	}
-	e := execution{plan: plan, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow, humanWait: o.plan.HumanWait,
+	e := execution{plan: planned, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow, humanWait: o.plan.HumanWait,
 		traces: o.traces, player: o.tape.player}
 	result, err := a.execute(ctx, e)
 	if err != nil {
 		return err
 	}
-	return a.afterRun(ctx, plan, result, o)
+	return a.afterRun(ctx, planned, result, o)
 }
 
 // planStart plans what the flags ask for.
-func (a *app) planStart(ctx context.Context, o *startOptions, p *pack.Pack, deployments []engine.Deployment) (*engine.Plan, error) {
+func (a *app) planStart(ctx context.Context, o *startOptions, p *pack.Pack, deployments []plan.Deployment) (*plan.Plan, error) {
 	var err error
 	if o.inputSet, err = a.inputSetKey(ctx, o.inputSet); err != nil {
 		return nil, err
@@ -219,7 +220,7 @@ func (a *app) planStart(ctx context.Context, o *startOptions, p *pack.Pack, depl
 	if err != nil {
 		return nil, err
 	}
-	req := engine.PlanRequest{
+	req := plan.Request{
 		Pack: p, InputSet: o.inputSet, Cases: o.cases, Deployments: deployments, Options: o.plan,
 		Name: o.name, Workspace: workspace, Now: a.p.Now, NewID: a.p.NewID,
 		Sandbox: sandbox.Description{Image: o.imageFor(p)},
@@ -229,7 +230,7 @@ func (a *app) planStart(ctx context.Context, o *startOptions, p *pack.Pack, depl
 		return nil, err
 	}
 	req.Options.BudgetUSD, req.Options.Deadline, req.Options.MaxWaitMS = ends.BudgetUSD, ends.Deadline, ends.MaxWaitMS
-	if engine.NeedsOf(p, deployments...).Box {
+	if plan.NeedsOf(p, deployments...).Box {
 		req.Sandbox.Kind = o.sandbox
 	}
 	if req.Options.Concurrency == 0 {
@@ -241,20 +242,20 @@ func (a *app) planStart(ctx context.Context, o *startOptions, p *pack.Pack, depl
 	if !o.plan.PeerStandings {
 		req.Options.PeerGap = 0
 	}
-	plan, err := engine.NewPlan(req)
+	planned, err := plan.New(req)
 	if err != nil {
 		return nil, planFailure(err)
 	}
-	return plan, a.tape(o, plan)
+	return planned, a.tape(o, planned)
 }
 
 // reached are the clients of a plan and the secrets of its tools; those of a
 // replay reach nothing.
-func (a *app) reached(plan *engine.Plan, p *pack.Pack, player *record.Player) (modelClients, map[string]string, error) {
+func (a *app) reached(planned *plan.Plan, p *pack.Pack, player *record.Player) (modelClients, map[string]string, error) {
 	if player != nil {
-		return played(player, plan), playedSecrets(p), nil
+		return played(player, planned), playedSecrets(p), nil
 	}
-	clients, err := a.clients(plan)
+	clients, err := a.clients(planned)
 	if err != nil {
 		return modelClients{}, nil, err
 	}
@@ -264,8 +265,8 @@ func (a *app) reached(plan *engine.Plan, p *pack.Pack, player *record.Player) (m
 
 // concurrency is how many trials run at once when nobody says: a sandbox costs
 // memory, a provider has rate limits, a script has neither.
-func concurrency(p *pack.Pack, deployments []engine.Deployment) int {
-	if engine.NeedsOf(p, deployments...).Box {
+func concurrency(p *pack.Pack, deployments []plan.Deployment) int {
+	if plan.NeedsOf(p, deployments...).Box {
 		return 4
 	}
 	for _, d := range deployments {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/cmd/tui"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
@@ -26,7 +28,7 @@ const heartbeat = time.Second
 
 // execution is a plan with everything it runs with.
 type execution struct {
-	plan    *engine.Plan
+	plan    *plan.Plan
 	pack    *pack.Pack
 	clients modelClients
 	secrets map[string]string // of the pack's tools, by name
@@ -42,8 +44,8 @@ type execution struct {
 }
 
 // deployments are those of the plan's run agents.
-func (e execution) deployments() []engine.Deployment {
-	list := make([]engine.Deployment, len(e.plan.Agents))
+func (e execution) deployments() []plan.Deployment {
+	list := make([]plan.Deployment, len(e.plan.Agents))
 	for i, agent := range e.plan.Agents {
 		list[i] = agent.Deployment
 	}

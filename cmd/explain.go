@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/spf13/cobra"
 
 	"github.com/agentclash/agentclash/cmd/view"
-	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/store"
 )
 
@@ -44,14 +45,14 @@ what is different from the newest run before it, part by part.`,
 type explaining struct {
 	*app
 	db      *store.DB
-	plan    engine.Plan
+	plan    plan.Plan
 	earlier []*candidate // newest first, read as they are needed
 }
 
 // candidate is an earlier run; plan is nil before it is read.
 type candidate struct {
 	run  store.Run
-	plan *engine.Plan
+	plan *plan.Plan
 }
 
 func (a *app) explain(ctx context.Context, db *store.DB, r store.Run, caseKey, agent string) (view.ExplainDocument, error) {
@@ -61,7 +62,7 @@ func (a *app) explain(ctx context.Context, db *store.DB, r store.Run, caseKey, a
 	if x.plan, err = a.bound(ctx, db, r.ID); err != nil {
 		return d, err
 	}
-	i := slices.IndexFunc(x.plan.Cases, func(c engine.CaseRef) bool { return strings.EqualFold(c.Key, caseKey) })
+	i := slices.IndexFunc(x.plan.Cases, func(c plan.CaseRef) bool { return strings.EqualFold(c.Key, caseKey) })
 	if i < 0 {
 		return d, fmt.Errorf("find case %q in run %s: %w", caseKey, r.Name, store.ErrNotFound)
 	}
@@ -107,12 +108,12 @@ func earlierRuns(ctx context.Context, db *store.DB, r store.Run) ([]*candidate, 
 // trial says why one trial was run, or not.
 func (x *explaining) trial(ctx context.Context, lane int, t store.Trial) (view.Explained, error) {
 	e := view.Explained{Agent: x.plan.Agents[lane].Label, TrialID: t.ID, Repetition: t.Repetition, Status: t.Status}
-	own := engine.Trial{ID: t.ID, Agent: lane, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt}
+	own := plan.Trial{ID: t.ID, Agent: lane, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt}
 	end, err := t.End()
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return e, err
 	}
-	var was engine.Trial
+	var was plan.Trial
 	var before *candidate
 	if end.ReusedFrom != "" {
 		e.Reused = true
@@ -164,39 +165,39 @@ func why(e view.Explained, asked bool, status string) string {
 }
 
 // source is the trial that stands for another.
-func (x *explaining) source(ctx context.Context, trialID string) (engine.Trial, *candidate, error) {
+func (x *explaining) source(ctx context.Context, trialID string) (plan.Trial, *candidate, error) {
 	t, err := x.db.Trial(ctx, x.plan.Workspace, trialID)
 	if errors.Is(err, store.ErrNotFound) {
-		return engine.Trial{}, nil, nil
+		return plan.Trial{}, nil, nil
 	}
 	if err != nil {
-		return engine.Trial{}, nil, err
+		return plan.Trial{}, nil, err
 	}
 	agent, err := x.db.RunAgent(ctx, x.plan.Workspace, "", t.RunAgentID)
 	if err != nil {
-		return engine.Trial{}, nil, err
+		return plan.Trial{}, nil, err
 	}
 	r, err := x.db.Run(ctx, x.plan.Workspace, agent.RunID)
 	if err != nil {
-		return engine.Trial{}, nil, err
+		return plan.Trial{}, nil, err
 	}
 	c := &candidate{run: r} // older than those that are looked through
 	if i := slices.IndexFunc(x.earlier, func(c *candidate) bool { return c.run.ID == r.ID }); i >= 0 {
 		c = x.earlier[i]
 	}
 	if err := x.read(ctx, c); err != nil {
-		return engine.Trial{}, nil, err
+		return plan.Trial{}, nil, err
 	}
-	return engine.Trial{ID: t.ID, Agent: agent.Lane, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt}, c, nil
+	return plan.Trial{ID: t.ID, Agent: agent.Lane, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt}, c, nil
 }
 
 // before is the newest trial of the same case, repetition and agent in an earlier
 // run, or of another agent when none has this one's label.
-func (x *explaining) before(ctx context.Context, lane int, t store.Trial) (engine.Trial, *candidate, error) {
+func (x *explaining) before(ctx context.Context, lane int, t store.Trial) (plan.Trial, *candidate, error) {
 	for _, sameAgent := range []bool{true, false} {
 		for _, c := range x.earlier {
 			if err := x.read(ctx, c); err != nil {
-				return engine.Trial{}, nil, err
+				return plan.Trial{}, nil, err
 			}
 			for i, agent := range c.plan.Agents {
 				if sameAgent && !strings.EqualFold(agent.Label, x.plan.Agents[lane].Label) {
@@ -213,23 +214,23 @@ func (x *explaining) before(ctx context.Context, lane int, t store.Trial) (engin
 			}
 		}
 	}
-	return engine.Trial{}, nil, nil
+	return plan.Trial{}, nil, nil
 }
 
 func (x *explaining) read(ctx context.Context, c *candidate) error {
 	if c.plan != nil {
 		return nil
 	}
-	plan, err := x.bound(ctx, x.db, c.run.ID)
-	c.plan = &plan
+	planned, err := x.bound(ctx, x.db, c.run.ID)
+	c.plan = &planned
 	return err
 }
 
 // trialAt is a run agent's trial of the same case and repetition.
-func trialAt(ctx context.Context, db *store.DB, agentID string, like store.Trial) (was engine.Trial, found bool, err error) {
+func trialAt(ctx context.Context, db *store.DB, agentID string, like store.Trial) (was plan.Trial, found bool, err error) {
 	f := store.TrialFilter{RunAgentID: agentID, CaseKey: like.CaseKey, Repetition: like.Repetition, NoResults: true}
 	err = db.Trials(ctx, f, func(t store.Trial) error {
-		was = engine.Trial{ID: t.ID, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt}
+		was = plan.Trial{ID: t.ID, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt}
 		found = true
 		return nil
 	})

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/agentclash/agentclash/engine/plan"
 
-	"github.com/agentclash/agentclash/engine"
+	"github.com/spf13/pflag"
 )
 
 // limitFlags are the flags of what a whole run may use.
@@ -24,8 +24,8 @@ func (l *limitFlags) addFlags(f *pflag.FlagSet) {
 }
 
 // options are the options of a run that the flags set; others are zero.
-func (l *limitFlags) options(now time.Time) (engine.Options, error) {
-	o := engine.Options{BudgetUSD: l.budgetUSD, MaxWaitMS: l.maxWait.ms}
+func (l *limitFlags) options(now time.Time) (plan.Options, error) {
+	o := plan.Options{BudgetUSD: l.budgetUSD, MaxWaitMS: l.maxWait.ms}
 	if l.deadline == "" {
 		return o, nil
 	}

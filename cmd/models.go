@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/pack"
@@ -21,14 +23,14 @@ const builtinPrefix = "builtin:"
 
 // unnamed makes the deployments of --model flags. A script is called by its
 // base name when no other deployment of the run is.
-func unnamed(models []string, taken []engine.Deployment) ([]engine.Deployment, error) {
-	list := make([]engine.Deployment, 0, len(models))
+func unnamed(models []string, taken []plan.Deployment) ([]plan.Deployment, error) {
+	list := make([]plan.Deployment, 0, len(models))
 	for _, m := range models {
 		key, model, err := provider.ParseModel(m)
 		if err != nil {
 			return nil, usage("--model: %w", err)
 		}
-		list = append(list, engine.Deployment{Name: key + "/" + model, Provider: key, Model: model})
+		list = append(list, plan.Deployment{Name: key + "/" + model, Provider: key, Model: model})
 	}
 	short := map[string]int{}
 	for _, d := range taken {
@@ -47,7 +49,7 @@ func unnamed(models []string, taken []engine.Deployment) ([]engine.Deployment, e
 
 // scriptLabel is what a scripted deployment is called for short; others go by
 // their whole name.
-func scriptLabel(d engine.Deployment) string {
+func scriptLabel(d plan.Deployment) string {
 	if d.Provider != provider.Scripted {
 		return d.Name
 	}
@@ -68,7 +70,7 @@ type modelClients struct {
 
 // target is a model that is to be called, and what it is called in errors.
 type target struct {
-	engine.Deployment
+	plan.Deployment
 	who       string
 	judge     bool
 	simulator bool
@@ -77,7 +79,7 @@ type target struct {
 
 // clients makes the clients of a plan. Everything that is missing is said at
 // once.
-func (a *app) clients(p *engine.Plan) (modelClients, error) {
+func (a *app) clients(p *plan.Plan) (modelClients, error) {
 	var c modelClients
 	var errs []error
 	open := func(t target) provider.Client {
@@ -95,11 +97,11 @@ func (a *app) clients(p *engine.Plan) (modelClients, error) {
 			research: p.Mode == pack.Responses}
 		var program engine.Program
 		switch agent.Deployment.Kind {
-		case engine.KindCommand:
+		case plan.KindCommand:
 			o, err := a.openProgram(t)
 			errs = append(errs, err...)
 			c.agents, program, c.secrets = append(c.agents, o.client), o.Program, append(c.secrets, o.secrets...)
-		case engine.KindHTTP:
+		case plan.KindHTTP:
 			client, secrets, err := a.openEndpoint(t)
 			errs = append(errs, err...)
 			c.agents, c.secrets = append(c.agents, client), append(c.secrets, secrets...)
@@ -113,10 +115,10 @@ func (a *app) clients(p *engine.Plan) (modelClients, error) {
 		errs = append(errs, err)
 	}
 	c.judges, c.secrets = judges, append(c.secrets, secrets...)
-	opened := map[engine.SimulatorModel]provider.Client{} // a script goes on where it is, whatever model it plays
+	opened := map[plan.SimulatorModel]provider.Client{} // a script goes on where it is, whatever model it plays
 	for _, m := range p.Simulators {
-		d := engine.Deployment{Provider: m.Provider, Model: cmp.Or(m.Script, m.Model), BaseURL: m.BaseURL, Account: m.Account}
-		key := engine.SimulatorModel{Lane: m.Lane, Provider: m.Provider, Script: m.Script, BaseURL: m.BaseURL, Account: m.Account}
+		d := plan.Deployment{Provider: m.Provider, Model: cmp.Or(m.Script, m.Model), BaseURL: m.BaseURL, Account: m.Account}
+		key := plan.SimulatorModel{Lane: m.Lane, Provider: m.Provider, Script: m.Script, BaseURL: m.BaseURL, Account: m.Account}
 		if opened[key] == nil {
 			opened[key] = open(target{Deployment: d, who: fmt.Sprintf("the users of %q", p.Agents[m.Lane].Label), simulator: true})
 		}
@@ -130,12 +132,12 @@ func (a *app) clients(p *engine.Plan) (modelClients, error) {
 
 // judgeClients makes the clients of judges' models, by name, and collects the
 // keys they use.
-func (a *app) judgeClients(models []engine.JudgeModel) (map[string]provider.Client, []string, error) {
+func (a *app) judgeClients(models []plan.JudgeModel) (map[string]provider.Client, []string, error) {
 	clients := map[string]provider.Client{}
 	var secrets []string
 	var errs []error
 	for _, m := range models {
-		d := engine.Deployment{Provider: m.Provider, Model: m.Model, BaseURL: m.BaseURL, Account: m.Account}
+		d := plan.Deployment{Provider: m.Provider, Model: m.Model, BaseURL: m.BaseURL, Account: m.Account}
 		client, key, err := a.client(target{Deployment: d, who: fmt.Sprintf("judge %q", m.Name), judge: true})
 		if err != nil {
 			errs = append(errs, err)
@@ -246,7 +248,7 @@ func (a *app) script(model string, open func(string, []byte) (provider.Client, e
 }
 
 // digestScripts takes down what the scripts of a plan's agents hold today.
-func (a *app) digestScripts(p *engine.Plan) error {
+func (a *app) digestScripts(p *plan.Plan) error {
 	for i, agent := range p.Agents {
 		if agent.Deployment.Provider != provider.Scripted {
 			continue

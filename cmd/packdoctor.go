@@ -7,10 +7,11 @@ import (
 	"io"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/spf13/cobra"
 
 	"github.com/agentclash/agentclash/cmd/view"
-	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/packtest"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/pack"
@@ -60,8 +61,8 @@ no Docker engine answers, 130 interrupted.`,
 }
 
 func (o *packDoctorOptions) check(a *app) (err error) {
-	if o.concurrency < 0 || o.concurrency > engine.MaxConcurrency {
-		return usage("--concurrency must be 0 to %d, not %d", engine.MaxConcurrency, o.concurrency)
+	if o.concurrency < 0 || o.concurrency > plan.MaxConcurrency {
+		return usage("--concurrency must be 0 to %d, not %d", plan.MaxConcurrency, o.concurrency)
 	}
 	o.sandbox, err = a.sandboxKind(o.sandbox, o.image)
 	return err
@@ -86,7 +87,7 @@ func runPackDoctor(ctx context.Context, a *app, o packDoctorOptions, file string
 	if err != nil {
 		return err
 	}
-	boxes, described, err := a.boxes(ctx, o.sandbox, (&startOptions{image: o.image}).imageFor(p), engine.NeedsOf(p))
+	boxes, described, err := a.boxes(ctx, o.sandbox, (&startOptions{image: o.image}).imageFor(p), plan.NeedsOf(p))
 	if err != nil {
 		return err
 	}

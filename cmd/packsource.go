@@ -12,11 +12,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/charmbracelet/huh"
 	"github.com/google/uuid"
 
 	"github.com/agentclash/agentclash/cmd/view"
-	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/store"
 )
@@ -285,8 +286,8 @@ func asked(err error) error {
 }
 
 // deployments finds what was named: stored deployments and bare models.
-func (a *app) deployments(ctx context.Context, names, models []string) ([]engine.Deployment, error) {
-	var found []engine.Deployment
+func (a *app) deployments(ctx context.Context, names, models []string) ([]plan.Deployment, error) {
+	var found []plan.Deployment
 	if len(names) > 0 {
 		db, ok, err := a.reading(ctx)
 		if err != nil {
@@ -318,13 +319,13 @@ func (a *app) deployments(ctx context.Context, names, models []string) ([]engine
 }
 
 // named is a stored deployment, with its files as they are now.
-func (a *app) named(ctx context.Context, db *store.DB, workspace, name string) (engine.Deployment, error) {
+func (a *app) named(ctx context.Context, db *store.DB, workspace, name string) (plan.Deployment, error) {
 	d, err := db.Deployment(ctx, workspace, strings.TrimSpace(name))
 	if errors.Is(err, store.ErrNotFound) {
-		return engine.Deployment{}, noDeployment(name)
+		return plan.Deployment{}, noDeployment(name)
 	}
 	if err != nil {
-		return engine.Deployment{}, err
+		return plan.Deployment{}, err
 	}
 	return a.withFiles(d.Deployment)
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/spf13/pflag"
 
 	"github.com/agentclash/agentclash/engine"
@@ -101,34 +103,34 @@ func (o *startOptions) asRecorded(h record.Header) error {
 }
 
 // tape gives a plan its recording, and refuses one that cannot be of it.
-func (a *app) tape(o *startOptions, plan *engine.Plan) error {
-	plan.Cache = o.tape.cache
-	if (o.tape.record != "" || o.tape.player != nil) && plan.AsksPeople() {
+func (a *app) tape(o *startOptions, planned *plan.Plan) error {
+	planned.Cache = o.tape.cache
+	if (o.tape.record != "" || o.tape.player != nil) && planned.AsksPeople() {
 		return usage("conversations of this pack ask people, and what they say is not recorded: leave out --record and --replay")
 	}
 	if o.tape.record != "" || o.tape.player != nil || o.tape.cache {
-		for _, agent := range plan.Agents {
-			if agent.Deployment.Kind == engine.KindCommand {
+		for _, agent := range planned.Agents {
+			if agent.Deployment.Kind == plan.KindCommand {
 				return usage("deployment %q is a program, whose own calls are neither recorded nor cached: leave out --record, --replay and --cache", agent.Label)
 			}
 		}
 	}
 	switch p := o.tape.player; {
 	case o.tape.record != "":
-		plan.Recording = &engine.Recording{Mode: engine.Recorded, Dir: o.tape.record, Overwrite: o.tape.overwrite}
+		planned.Recording = &plan.Recording{Mode: plan.Recorded, Dir: o.tape.record, Overwrite: o.tape.overwrite}
 	case p != nil:
 		h := p.Header()
-		if h.Pack != plan.Pack.Slug || h.Mode != plan.Mode {
-			return usage("replay %s: the recording is of the pack %q (%s), not of %q (%s)", o.tape.replay, h.Pack, h.Mode, plan.Pack.Slug, plan.Mode)
+		if h.Pack != planned.Pack.Slug || h.Mode != planned.Mode {
+			return usage("replay %s: the recording is of the pack %q (%s), not of %q (%s)", o.tape.replay, h.Pack, h.Mode, planned.Pack.Slug, planned.Mode)
 		}
-		if miss := p.Check(placesOf(plan, plan.Trials)); miss != nil {
+		if miss := p.Check(placesOf(planned, planned.Trials)); miss != nil {
 			return (&failure{status: statusError, code: record.CodeMiss, err: fmt.Errorf("replay %s: %w", o.tape.replay, miss)}).hint("%s", recordAnew(o.tape.replay))
 		}
-		if h.PackDigest != plan.Pack.Digest {
+		if h.PackDigest != planned.Pack.Digest {
 			a.say("note: the pack is not the one that was recorded (its digest is %.12s, not %.12s): what an agent or a judge now sees differently is a miss",
-				plan.Pack.Digest, h.PackDigest)
+				planned.Pack.Digest, h.PackDigest)
 		}
-		plan.Recording = &engine.Recording{Mode: engine.Replayed, Dir: o.tape.replay, Digest: h.Digest()}
+		planned.Recording = &plan.Recording{Mode: plan.Replayed, Dir: o.tape.replay, Digest: h.Digest()}
 	}
 	return nil
 }
@@ -138,23 +140,23 @@ func recordAnew(dir string) string {
 }
 
 // placesOf are trials as a recording names them.
-func placesOf(plan *engine.Plan, trials []engine.Trial) []record.Place {
+func placesOf(planned *plan.Plan, trials []plan.Trial) []record.Place {
 	var list []record.Place
 	for _, t := range trials {
-		list = append(list, record.Place{Agent: plan.Agents[t.Agent].Label, Case: t.CaseKey, Repetition: t.Repetition})
+		list = append(list, record.Place{Agent: planned.Agents[t.Agent].Label, Case: t.CaseKey, Repetition: t.Repetition})
 	}
 	return list
 }
 
 // played are the clients of a replay: no adapter is made, and no key is looked
 // for.
-func played(p *record.Player, plan *engine.Plan) modelClients {
-	return modelClients{}.through(plan, func(of record.Scope, _ provider.Client) provider.Client { return p.Client(of.Who) })
+func played(p *record.Player, planned *plan.Plan) modelClients {
+	return modelClients{}.through(planned, func(of record.Scope, _ provider.Client) provider.Client { return p.Client(of.Who) })
 }
 
 // through has something between a run and each of its models: wrap is told whose
 // model it is, and given its client, nil where there is none.
-func (c modelClients) through(p *engine.Plan, wrap func(record.Scope, provider.Client) provider.Client) modelClients {
+func (c modelClients) through(p *plan.Plan, wrap func(record.Scope, provider.Client) provider.Client) modelClients {
 	out := c
 	out.agents, out.judges, out.simulators = nil, map[string]provider.Client{}, nil
 	at := func(list []provider.Client, i int) provider.Client {
@@ -196,7 +198,7 @@ func playedSecrets(p *pack.Pack) map[string]string {
 // none, and puts it between the run and its models.
 func (a *app) startRecorder(e *execution) (*record.Recorder, error) {
 	want := e.plan.Recording
-	if want == nil || want.Mode != engine.Recorded {
+	if want == nil || want.Mode != plan.Recorded {
 		return nil, nil
 	}
 	o := record.Options{Subject: subjectOf(e.plan), RunID: e.plan.RunID, Now: a.p.Now}
@@ -215,7 +217,7 @@ func (a *app) startRecorder(e *execution) (*record.Recorder, error) {
 	return r, nil
 }
 
-func subjectOf(p *engine.Plan) record.Subject {
+func subjectOf(p *plan.Plan) record.Subject {
 	s := record.Subject{
 		Pack: p.Pack.Slug, PackDigest: p.Pack.Digest, InputSet: p.InputSet, Mode: p.Mode,
 		Seed: p.Options.Seed, Repetitions: p.Options.Repetitions, RetryInvalid: p.Options.RetryInvalid,
@@ -257,15 +259,15 @@ func (a *app) taped(e execution, r *record.Recorder, deps *engine.Deps, cancel c
 
 // unfinishedPlace names a trial that this execution runs.
 func (e execution) unfinishedPlace(trialID string) (record.Place, bool) {
-	i := slices.IndexFunc(e.plan.Trials, func(t engine.Trial) bool { return t.ID == trialID })
+	i := slices.IndexFunc(e.plan.Trials, func(t plan.Trial) bool { return t.ID == trialID })
 	if i < 0 {
 		return record.Place{}, false
 	}
 	return placesOf(e.plan, e.plan.Trials[i:i+1])[0], true
 }
 
-func (a *app) finishRecording(plan *engine.Plan, r *record.Recorder, result engine.Result) {
-	dir := plan.Recording.Dir
+func (a *app) finishRecording(planned *plan.Plan, r *record.Recorder, result engine.Result) {
+	dir := planned.Recording.Dir
 	if shown, err := filepath.Rel(a.p.Dir, dir); err == nil && filepath.IsLocal(shown) {
 		dir = shown
 	}
@@ -284,7 +286,7 @@ func (a *app) finishRecording(plan *engine.Plan, r *record.Recorder, result engi
 
 // finishedAttempts says which attempts of a run have ended; the rankings of a
 // case count when all of its trials have.
-func finishedAttempts(plan *engine.Plan, prior [][]scoring.Trial) func(record.Place, int) bool {
+func finishedAttempts(planned *plan.Plan, prior [][]scoring.Trial) func(record.Place, int) bool {
 	type key struct {
 		place   record.Place
 		attempt int
@@ -292,10 +294,10 @@ func finishedAttempts(plan *engine.Plan, prior [][]scoring.Trial) func(record.Pl
 	ended, left := map[key]bool{}, map[record.Place]bool{}
 	for lane, list := range prior {
 		for _, t := range list {
-			ended[key{record.Place{Agent: plan.Agents[lane].Label, Case: t.CaseKey, Repetition: t.Repetition}, t.Attempt}] = true
+			ended[key{record.Place{Agent: planned.Agents[lane].Label, Case: t.CaseKey, Repetition: t.Repetition}, t.Attempt}] = true
 		}
 	}
-	for _, t := range plan.Trials {
+	for _, t := range planned.Trials {
 		left[record.Place{Case: t.CaseKey, Repetition: t.Repetition}] = true
 	}
 	return func(p record.Place, attempt int) bool {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/agentclash/agentclash/cmd/view"
@@ -22,7 +24,7 @@ import (
 // rescoring is a run that is being scored again.
 type rescoring struct {
 	run     store.Run
-	plan    engine.Plan
+	plan    plan.Plan
 	pack    *pack.Pack    // that scores
 	ref     event.PackRef // of it
 	before  scoring.Spec  // of the run

@@ -3,9 +3,10 @@ package cmd
 import (
 	"context"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/spf13/cobra"
 
-	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/store"
 )
 
@@ -72,7 +73,7 @@ func retryFailed(ctx context.Context, a *app, o retryOptions, args []string) err
 		return err
 	}
 	kind, image := e.plan.Sandbox.Kind, e.plan.Sandbox.Image
-	if e.boxes, e.plan.Sandbox, err = a.boxes(ctx, kind, image, engine.NeedsOf(e.pack, e.deployments()...)); err != nil {
+	if e.boxes, e.plan.Sandbox, err = a.boxes(ctx, kind, image, plan.NeedsOf(e.pack, e.deployments()...)); err != nil {
 		return err
 	}
 	e.follow = o.follow
@@ -100,9 +101,9 @@ func (a *app) failedAgain(ctx context.Context, db *store.DB, r store.Run) (execu
 	if len(failed) == 0 {
 		return execution{}, usage("run %s has no failed trial", r.Name)
 	}
-	plan, err := before.Again(failed, engine.PlanRequest{Now: a.p.Now, NewID: a.p.NewID})
+	planned, err := before.Again(failed, plan.Request{Now: a.p.Now, NewID: a.p.NewID})
 	if err != nil {
 		return execution{}, planFailure(err)
 	}
-	return execution{plan: plan, pack: p}, nil
+	return execution{plan: planned, pack: p}, nil
 }

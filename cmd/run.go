@@ -8,6 +8,8 @@ import (
 	"path"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/spf13/cobra"
 
 	"github.com/agentclash/agentclash/cmd/view"
@@ -129,13 +131,13 @@ func (a *app) viewPlannedRun(ctx context.Context, db *store.DB, r store.Run) (vi
 	if err != nil {
 		return v, err
 	}
-	plan, err := db.Plan(ctx, r.ID)
+	planned, err := db.Plan(ctx, r.ID)
 	if err != nil {
 		return v, err
 	}
-	v.Sandbox, v.Cases, v.Repetitions, v.Seed = plan.Sandbox.Kind, len(plan.Cases), plan.Options.Repetitions, plan.Options.Seed
-	v.Cache = plan.Cache
-	if rec := plan.Recording; rec != nil {
+	v.Sandbox, v.Cases, v.Repetitions, v.Seed = planned.Sandbox.Kind, len(planned.Cases), planned.Options.Repetitions, planned.Options.Seed
+	v.Cache = planned.Cache
+	if rec := planned.Recording; rec != nil {
 		v.Recording = &view.Recording{Mode: rec.Mode, Dir: rec.Dir, Digest: rec.Digest}
 	}
 	return v, nil
@@ -378,7 +380,7 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	if len(e.plan.Trials) == 0 && r.Status != store.Interrupted {
 		return usage("run %s has nothing left to run: its status is %s", r.Name, r.Status)
 	}
-	if rec := e.plan.Recording; rec != nil && rec.Mode == engine.Replayed {
+	if rec := e.plan.Recording; rec != nil && rec.Mode == plan.Replayed {
 		return usage("run %s was a replay, which is not resumed", r.Name).hint("agentclash eval start ... --replay %s starts it again, and costs nothing", rec.Dir)
 	}
 	if err := a.renew(ctx, db, e.plan, o.limits); err != nil {
@@ -399,7 +401,7 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	if err := db.SetOptions(ctx, *e.plan, self()); err != nil {
 		return err
 	}
-	if e.boxes, _, err = a.boxes(ctx, kind, e.plan.Sandbox.Image, engine.NeedsOf(e.pack, e.deployments()...)); err != nil {
+	if e.boxes, _, err = a.boxes(ctx, kind, e.plan.Sandbox.Image, plan.NeedsOf(e.pack, e.deployments()...)); err != nil {
 		return errors.Join(err, db.FinishRun(context.WithoutCancel(ctx), r.ID, self(), engine.Result{Status: store.Interrupted, Reason: err.Error()}))
 	}
 	result, err := a.execute(ctx, e)
@@ -411,7 +413,7 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 
 // renew gives a run that is resumed the limits that the flags say, and counts
 // what it has spent of its budget so far.
-func (a *app) renew(ctx context.Context, db *store.DB, p *engine.Plan, l limitFlags) error {
+func (a *app) renew(ctx context.Context, db *store.DB, p *plan.Plan, l limitFlags) error {
 	o, err := l.options(a.p.Now())
 	if err != nil {
 		return err
@@ -422,18 +424,18 @@ func (a *app) renew(ctx context.Context, db *store.DB, p *engine.Plan, l limitFl
 	if p.Options.BudgetUSD == 0 {
 		return nil
 	}
-	charges := engine.NewCharges(p)
-	filter := store.EventFilter{RunID: p.RunID, Types: engine.ChargeTypes()}
+	charges := plan.NewCharges(p)
+	filter := store.EventFilter{RunID: p.RunID, Types: plan.ChargeTypes()}
 	if err := db.Events(ctx, filter, func(_ int64, e event.Event) error { return charges.Apply(e) }); err != nil {
 		return err
 	}
-	p.Charge(charges.USD())
+	p.SetCharged(charges.USD())
 	return nil
 }
 
 // reopen reads a stored run back as an execution of what is left of it.
 func (a *app) reopen(ctx context.Context, db *store.DB, r store.Run, againInvalid bool) (execution, error) {
-	plan, err := db.Plan(ctx, r.ID)
+	planned, err := db.Plan(ctx, r.ID)
 	if err != nil {
 		return execution{}, err
 	}
@@ -445,8 +447,8 @@ func (a *app) reopen(ctx context.Context, db *store.DB, r store.Run, againInvali
 	if err != nil {
 		return execution{}, err
 	}
-	prior := make([][]scoring.Trial, len(plan.Agents))
-	for lane, agent := range plan.Agents {
+	prior := make([][]scoring.Trial, len(planned.Agents))
+	for lane, agent := range planned.Agents {
 		err := finished(ctx, db, agent.ID, func(t scoring.Trial) {
 			t.FinalOutput = nil // the totals need scores, not texts
 			if t.Scorecard != nil {
@@ -462,11 +464,11 @@ func (a *app) reopen(ctx context.Context, db *store.DB, r store.Run, againInvali
 	if err != nil {
 		return execution{}, err
 	}
-	e := execution{plan: &plan, pack: p, finished: finishedAttempts(&plan, prior)}
-	if err := plan.Reopen(p, engine.Progress{Left: left, Prior: prior, Facts: said}); err != nil {
+	e := execution{plan: &planned, pack: p, finished: finishedAttempts(&planned, prior)}
+	if err := planned.Reopen(p, plan.Progress{Left: left, Prior: prior, Facts: said}); err != nil {
 		return e, err
 	}
-	_, err = a.reuse(ctx, db, &plan, plan.Affected)
+	_, err = a.reuse(ctx, db, &planned, planned.Affected)
 	return e, err
 }
 

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/charmbracelet/huh"
 
 	"github.com/agentclash/agentclash/cmd/view"
-	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/scoring/compare"
 	"github.com/agentclash/agentclash/store"
@@ -18,7 +19,7 @@ import (
 type side struct {
 	run      store.Run
 	agent    store.RunAgent
-	plan     engine.Plan
+	plan     plan.Plan
 	spec     scoring.Spec
 	card     *scoring.AgentScorecard // nil: nothing is scored yet
 	attempts []scoring.Trial         // every finished attempt, in order

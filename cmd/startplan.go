@@ -4,11 +4,12 @@ import (
 	"io"
 	"slices"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/cmd/view"
-	"github.com/agentclash/agentclash/engine"
 )
 
-func (a *app) printPlan(p *engine.Plan) error {
+func (a *app) printPlan(p *plan.Plan) error {
 	d := view.PlanDocument{
 		Name: p.Name, Pack: view.Pack{Slug: p.Pack.Slug, Version: p.Pack.Version}, Digest: p.Pack.Digest,
 		InputSet: p.InputSet, Mode: p.Mode, Sandbox: p.Sandbox.Kind, Image: p.Sandbox.Image,
@@ -58,7 +59,7 @@ func (a *app) printPlan(p *engine.Plan) error {
 
 // planSimulators says in the plan's document what its simulated users can cost, and
 // returns it, or why nobody knows.
-func planSimulators(p *engine.Plan, d *view.PlanDocument) (usd float64, why string) {
+func planSimulators(p *plan.Plan, d *view.PlanDocument) (usd float64, why string) {
 	if len(p.Simulators) == 0 {
 		return 0, ""
 	}
@@ -68,7 +69,7 @@ func planSimulators(p *engine.Plan, d *view.PlanDocument) (usd float64, why stri
 		d.MaxSimulatorCostUSD = &usd
 	}
 	for _, m := range p.Simulators {
-		at := judgeAt(engine.JudgeModel{Provider: m.Provider, Model: m.Model, BaseURL: m.BaseURL})
+		at := judgeAt(plan.JudgeModel{Provider: m.Provider, Model: m.Model, BaseURL: m.BaseURL})
 		if !slices.Contains(d.Simulators, at) {
 			d.Simulators = append(d.Simulators, at)
 		}
@@ -77,7 +78,7 @@ func planSimulators(p *engine.Plan, d *view.PlanDocument) (usd float64, why stri
 }
 
 // judgeAt is a judge's model, and its address when that is not the provider's.
-func judgeAt(m engine.JudgeModel) string {
+func judgeAt(m plan.JudgeModel) string {
 	if m.BaseURL == "" {
 		return m.Provider + "/" + m.Model
 	}

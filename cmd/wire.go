@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/provider/anthropic"
 	"github.com/agentclash/agentclash/engine/provider/endpoint"
@@ -79,7 +80,7 @@ func newServerClient(s server, key string) (provider.Client, error) {
 		return gemini.New(o)
 	case s.research:
 		return openai.NewResearch(openai.ResearchOptions{Options: o})
-	case s.api == engine.APIResponses:
+	case s.api == plan.APIResponses:
 		return openai.NewResponses(o)
 	}
 	return openai.New(openai.Options{Options: o})

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/sandbox"
 )
 
@@ -24,19 +26,19 @@ type ahead struct {
 // ahead is nil where trials have no box, or one that is there at once.
 func (r *run) ahead() *ahead {
 	boxes, ok := r.deps.Boxes.(sandbox.Warmer)
-	if !ok || !slices.ContainsFunc(r.lanes, func(l *lane) bool { return l.mode.tools != nil }) {
+	if !ok || !slices.ContainsFunc(r.lanes, func(l *lane) bool { return l.mode.Tools != nil }) {
 		return nil
 	}
 	return &ahead{run: r, boxes: boxes, stops: map[string]context.CancelFunc{}}
 }
 
 // expect says that the first of these trials come next. Ctx ends with the run.
-func (a *ahead) expect(ctx context.Context, next []Trial) error {
+func (a *ahead) expect(ctx context.Context, next []plan.Trial) error {
 	if a == nil {
 		return nil
 	}
 	for _, t := range next[:min(len(next), max(a.run.plan.Options.Concurrency, 1), maxAhead)] {
-		if a.run.lanes[t.Agent].mode.tools == nil {
+		if a.run.lanes[t.Agent].mode.Tools == nil {
 			continue // it needs none
 		}
 		if a.run.lanes[t.Agent].halted.Load() != nil || t.Reuse != nil || t.Attempt > 1 && len(a.run.plan.Judges) > 0 {
@@ -50,7 +52,7 @@ func (a *ahead) expect(ctx context.Context, next []Trial) error {
 }
 
 // one has a box started for a trial, once.
-func (a *ahead) one(ctx context.Context, t Trial) error {
+func (a *ahead) one(ctx context.Context, t plan.Trial) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.stops[t.ID] != nil {
@@ -67,7 +69,7 @@ func (a *ahead) one(ctx context.Context, t Trial) error {
 }
 
 // over says that a trial has ended, or will not begin.
-func (a *ahead) over(t Trial) {
+func (a *ahead) over(t plan.Trial) {
 	if a == nil {
 		return
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/scoring"
 )
@@ -83,13 +85,13 @@ type judged struct {
 
 func (a *attempt) judgedSoFar(events []event.Event) (judged, error) {
 	j := judged{standing: map[int64]bool{}, spent: scoring.Judging{CostUSD: new(0.0)}}
-	fold := event.NewFold(a.run.plan.pack.ScoringCase(a.kase))
+	fold := event.NewFold(a.run.plan.Source.ScoringCase(a.kase))
 	for _, e := range events {
 		if err := fold.Apply(e); err != nil {
 			return j, err
 		}
 	}
-	for _, r := range a.run.plan.scorer.Reopen(fold.Evidence()) {
+	for _, r := range a.run.plan.Scorer.Reopen(fold.Evidence()) {
 		j.standing[r.Source.Sequence] = true
 	}
 	if a.reuse != nil { // it was ranked with others than those of this run
@@ -118,7 +120,7 @@ func (a *attempt) judgedSoFar(events []event.Event) (judged, error) {
 
 // take looks at one event for what was used, and for which question a reply
 // that stands belongs to.
-func (j *judged) take(p *Plan, e event.Event, asked map[string]event.Event) error {
+func (j *judged) take(p *plan.Plan, e event.Event, asked map[string]event.Event) error {
 	switch e.Type {
 	case event.TrialQueued:
 		q, err := event.Decode[event.Queue](e)
@@ -152,7 +154,7 @@ func (j *judged) take(p *Plan, e event.Event, asked map[string]event.Event) erro
 }
 
 // reply counts what a reply used. A trial bears its part of a ranking.
-func (j *judged) reply(p *Plan, r event.JudgeReply) {
+func (j *judged) reply(p *plan.Plan, r event.JudgeReply) {
 	if r.Used != nil && r.Shared {
 		j.ranked = j.ranked.Max(*r.Used)
 	} else if r.Used != nil {
@@ -161,7 +163,7 @@ func (j *judged) reply(p *Plan, r event.JudgeReply) {
 	if r.Usage == nil {
 		return
 	}
-	use, priced := p.use(p.judge(r.JudgeModel), r.Usage)
+	use, priced := p.JudgeUse(p.Judge(r.JudgeModel), r.Usage)
 	if r.Cached {
 		use.CostUSD, priced = 0, true
 	}

@@ -37,7 +37,7 @@ type users struct {
 // one history and one set of counters for all of it; a turn is the one loop, until
 // it hands in or says something. What users take of the time is not the agent's.
 func (a *attempt) converse(ctx context.Context) ending {
-	a.users = users{talk: turn.New(*a.kase.UserSimulator), began: a.log.clock.Now(), simulating: a.limits.trial}
+	a.users = users{talk: turn.New(*a.kase.UserSimulator), began: a.log.clock.Now(), simulating: a.limits.Trial}
 	for {
 		var end ending
 		var over bool
@@ -116,7 +116,7 @@ func (a *attempt) aside(part func()) {
 // ownTime is how long the agent itself took in a conversation; nil elsewhere, where
 // all the time is its own.
 func (a *attempt) ownTime() *int64 {
-	if !a.mode.turns {
+	if !a.mode.Turns {
 		return nil
 	}
 	return new(max(a.log.clock.Now().Sub(a.startedAt), 0).Milliseconds())
@@ -125,10 +125,10 @@ func (a *attempt) ownTime() *int64 {
 // usersTime is how long the users of a conversation may take at most: people as
 // long as their phases say, and models and judges together as long as the agent.
 func (a *attempt) usersTime() time.Duration {
-	if !a.mode.turns || a.kase.UserSimulator == nil {
+	if !a.mode.Turns || a.kase.UserSimulator == nil {
 		return 0
 	}
-	most := a.limits.trial + time.Minute
+	most := a.limits.Trial + time.Minute
 	for _, p := range a.kase.UserSimulator.Phases {
 		if strings.TrimSpace(p.Actor) == pack.HumanActor {
 			most += patience(p)
@@ -139,7 +139,7 @@ func (a *attempt) usersTime() time.Duration {
 
 // sampled says whether people are to look at the conversation.
 func (a *attempt) sampled() bool {
-	if !a.mode.turns || a.kase.UserSimulator == nil {
+	if !a.mode.Turns || a.kase.UserSimulator == nil {
 		return false
 	}
 	return turn.Sampled(a.kase.UserSimulator.Calibration, turn.Trial{

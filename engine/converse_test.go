@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -241,7 +243,7 @@ func TestSimulatorModels(t *testing.T) {
 	phases := scriptPhase + `, {id: a, actor: llm, trigger: manual, persona: x}, {id: b, actor: llm, trigger: manual, persona: x, model: small},
           {id: c, actor: llm, trigger: manual, persona: x, model: anthropic/big}, {id: d, actor: llm, trigger: manual, persona: x, model: acme/some}`
 	h := talk(t, phases, "default: [{text: yes}]")
-	h.agents = []engine.Deployment{
+	h.agents = []plan.Deployment{
 		{Name: "one", Provider: "openai", Model: "m", BaseURL: "http://127.0.0.1:1", Account: "env://ONE"},
 		{Name: "two", Provider: "anthropic", Model: "n", Account: "env://TWO"},
 		{Name: "three", Provider: "scripted", Model: "dir/s.yaml"},

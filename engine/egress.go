@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net"
 	"slices"
@@ -10,54 +9,17 @@ import (
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/tool"
-	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/egress"
 )
 
-// network is what a pack permits its trials of the network.
-type network struct {
-	policy   egress.Policy
-	tools    bool // http_request
-	programs bool // those in the box
-	watched  bool // those in the box are refused, and each attempt is a fact
-	vault    bool // those in the box have the mock vault instead
-}
-
-// networkOf reads a pack's rules, and what a deployment makes of them. The
-// sandbox's network is the tools' too; the tool policy can permit them alone.
-func networkOf(p *pack.Pack, d Deployment) (network, error) {
-	var n network
-	var list []string
-	if box := p.Version.Sandbox; box != nil {
-		n.programs, list = box.NetworkAccess, box.NetworkAllowlist
-	}
-	allowed, _ := p.Version.ToolPolicy["allow_network"].(bool)
-	n.tools = n.programs || allowed
-	if over := d.Sandbox.AllowNetwork; over != nil {
-		n.tools, n.programs = *over, n.programs && *over
-	}
-	process := NeedsOf(p, d).Process
-	n.vault = hasVault(p) && process
-	n.watched = p.Security != nil && len(p.Security.ForbiddenEgress) > 0 && process && !n.programs && !n.vault
-	n.programs = n.programs && process && !n.vault
-	if !n.tools {
-		return n, nil
-	}
-	var err error
-	if n.policy, err = egress.NewPolicy(list, egress.MachineAddrs()); err != nil {
-		return network{}, fmt.Errorf("version.sandbox: %w", err)
-	}
-	return n, nil
-}
-
 // outside gives an attempt its own way to the network, and its own tools.
 func (a *attempt) outside() {
 	a.vault = nil
-	if a.network.vault {
+	if a.network.Vault {
 		a.vault = &vault{decided: a.decided.note}
 	}
-	policy := a.network.policy
+	policy := a.network.Policy
 	tape := a.run.deps.Tape
 	if tape != nil && tape.Replays() {
 		policy = egress.Policy{}
@@ -66,10 +28,10 @@ func (a *attempt) outside() {
 		Policy: policy, Resolver: a.run.deps.Resolver, Decided: a.decided.note,
 	})
 	n := tool.Network{Dialer: a.dialer, Secrets: a.run.deps.ToolSecrets, Redact: a.run.redact}
-	if tape != nil && a.network.tools {
+	if tape != nil && a.network.Tools {
 		n.Tape = a.tapeHTTP
 	}
-	a.tools = a.mode.tools.With(n)
+	a.tools = a.mode.Tools.With(n)
 }
 
 // gateway is who answers the programs in the box: the mock vault, a proxy that
@@ -77,12 +39,12 @@ func (a *attempt) outside() {
 func (a *attempt) gateway(s *sandbox.Spec) {
 	defer a.programGateway(s)
 	switch n := a.network; {
-	case n.vault:
+	case n.Vault:
 		s.Network, s.NetworkPort = a.vault.serve, vaultPort
 		s.Env = vaultVariables(s.Env)
-	case n.programs:
+	case n.Programs:
 		s.Network = func(ctx context.Context, conn net.Conn) { a.dialer.Serve(ctx, conn) } // there is none before prepare
-	case n.watched:
+	case n.Watched:
 		refusing := egress.New(egress.Options{Decided: a.decided.note})
 		s.Network = refusing.Serve
 	}
@@ -126,7 +88,7 @@ func (a *attempt) stateEgress() { a.stateEgressAs(a.log.source) }
 func (a *attempt) stateEgressAs(source string) {
 	var stated []event.Egress
 	for _, d := range a.decided.take() {
-		e := event.Egress{Via: d.Via, Host: d.Host, Port: int(d.Port), Path: validText(d.Path), Allowed: d.Allowed, Reason: string(d.Reason)}
+		e := event.Egress{Via: d.Via, Host: d.Host, Port: int(d.Port), Path: event.ValidText(d.Path), Allowed: d.Allowed, Reason: string(d.Reason)}
 		if d.Address.IsValid() {
 			e.Address = d.Address.String()
 		}

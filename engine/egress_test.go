@@ -10,7 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/sandbox"
@@ -127,13 +128,13 @@ func TestADeploymentOverridesThePack(t *testing.T) {
 	const submit = `default: [{tool_calls: [{name: submit, arguments: {answer: done}}]}]`
 	for _, row := range []struct {
 		rules          string
-		over           engine.SandboxOverrides
+		over           plan.SandboxOverrides
 		shell, network bool // exec is shown, and programs have a network
 	}{
-		{permitted, engine.SandboxOverrides{}, true, true},
-		{permitted, engine.SandboxOverrides{AllowNetwork: &no}, true, false},
-		{permitted, engine.SandboxOverrides{AllowShell: &no}, false, true},
-		{"  tool_policy: {allow_shell: false}\n", engine.SandboxOverrides{AllowShell: &yes, AllowNetwork: &yes}, true, false},
+		{permitted, plan.SandboxOverrides{}, true, true},
+		{permitted, plan.SandboxOverrides{AllowNetwork: &no}, true, false},
+		{permitted, plan.SandboxOverrides{AllowShell: &no}, false, true},
+		{"  tool_policy: {allow_shell: false}\n", plan.SandboxOverrides{AllowShell: &yes, AllowNetwork: &yes}, true, false},
 	} {
 		h, boxes := networked(t, row.rules, submit)
 		h.agents[0].Sandbox = row.over

@@ -11,6 +11,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -84,7 +86,7 @@ func parse(t *testing.T, src string, extra ...string) *pack.Pack {
 // harness runs plans and gathers their facts.
 type harness struct {
 	pack     *pack.Pack
-	agents   []engine.Deployment
+	agents   []plan.Deployment
 	clients  []provider.Client
 	programs []engine.Program
 	judges   map[string]provider.Client
@@ -92,7 +94,7 @@ type harness struct {
 	people   engine.Users
 	boxes    sandbox.Provider
 	queries  *query.Runner
-	options  engine.Options
+	options  plan.Options
 	secrets  []string
 	mu       sync.Mutex
 	facts    []event.Event
@@ -100,22 +102,22 @@ type harness struct {
 }
 
 func newHarness(p *pack.Pack, scripts ...string) *harness {
-	h := &harness{pack: p, options: engine.Options{Repetitions: 1, Concurrency: 1, MinPassRate: 1, RetryInvalid: 1}}
+	h := &harness{pack: p, options: plan.Options{Repetitions: 1, Concurrency: 1, MinPassRate: 1, RetryInvalid: 1}}
 	for i, src := range scripts {
 		s, err := scripted.Load("agent.yaml", []byte(src))
 		if err != nil {
 			panic(err)
 		}
-		h.agents = append(h.agents, engine.Deployment{Name: fmt.Sprintf("agent-%d", i), Provider: provider.Scripted, Model: "agent.yaml"})
+		h.agents = append(h.agents, plan.Deployment{Name: fmt.Sprintf("agent-%d", i), Provider: provider.Scripted, Model: "agent.yaml"})
 		h.clients = append(h.clients, scripted.New(s))
 	}
 	return h
 }
 
-func (h *harness) plan(t *testing.T) *engine.Plan {
+func (h *harness) plan(t *testing.T) *plan.Plan {
 	t.Helper()
 	n := 0
-	plan, err := engine.NewPlan(engine.PlanRequest{
+	planned, err := plan.New(plan.Request{
 		Pack: h.pack, Deployments: h.agents, Options: h.options,
 		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		NewID: func() string { n++; return fmt.Sprintf("id-%04d", n) },
@@ -123,7 +125,7 @@ func (h *harness) plan(t *testing.T) *engine.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plan
+	return planned
 }
 
 func (h *harness) run(t *testing.T) engine.Result {
@@ -132,16 +134,16 @@ func (h *harness) run(t *testing.T) engine.Result {
 }
 
 // runPlan runs a plan, and holds every trial against itself scored again.
-func (h *harness) runPlan(t *testing.T, ctx context.Context, plan *engine.Plan) engine.Result {
+func (h *harness) runPlan(t *testing.T, ctx context.Context, planned *plan.Plan) engine.Result {
 	t.Helper()
-	result := h.runOnly(t, ctx, plan)
-	h.scoreAgain(t, plan)
+	result := h.runOnly(t, ctx, planned)
+	h.scoreAgain(t, planned)
 	return result
 }
 
-func (h *harness) runOnly(t *testing.T, ctx context.Context, plan *engine.Plan) engine.Result {
+func (h *harness) runOnly(t *testing.T, ctx context.Context, planned *plan.Plan) engine.Result {
 	t.Helper()
-	result, err := engine.Run(ctx, plan, engine.Deps{
+	result, err := engine.Run(ctx, planned, engine.Deps{
 		Sink: event.SinkFunc(h.emit), Clients: h.clients, Programs: h.programs, Judges: h.judges, Recall: h.recall, Boxes: h.boxes, Queries: h.queries, Secrets: h.secrets,
 		Simulators: h.users, Users: h.people,
 		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
@@ -454,29 +456,29 @@ func TestAFactThatCannotBeRecordedEndsTheRun(t *testing.T) {
 	}
 }
 
-func TestNewPlanSaysWhatIsWrong(t *testing.T) {
+func TestPlanSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	priced := parse(t, promptPack, "runtime_limits: {max_cost_usd: 1}")
 	research := parse(t, strings.Replace(promptPack, "execution_mode: prompt_eval", "execution_mode: responses", 1))
 	for _, row := range []struct {
 		name string
-		req  func(*engine.PlanRequest)
+		req  func(*plan.Request)
 		want string
 	}{
-		{"no agent", func(r *engine.PlanRequest) { r.Deployments = nil }, "at least one deployment"},
-		{"twice the same", func(r *engine.PlanRequest) { r.Deployments = append(r.Deployments, r.Deployments[0]) }, "two run agents are called"},
-		{"unknown case", func(r *engine.PlanRequest) { r.Cases = []string{"tiny"} }, `no case "tiny"`},
-		{"unknown input set", func(r *engine.PlanRequest) { r.InputSet = "other" }, "other"},
-		{"no repetition", func(r *engine.PlanRequest) { r.Options.Repetitions = 0 }, "repetitions"},
-		{"no concurrency", func(r *engine.PlanRequest) { r.Options.Concurrency = 0 }, "concurrency"},
-		{"bad rate", func(r *engine.PlanRequest) { r.Options.MinPassRate = 2 }, "min-pass-rate"},
-		{"no Responses API", func(r *engine.PlanRequest) { r.Pack, r.Deployments[0].Provider = research, "anthropic" }, "need OpenAI's Responses API, which anthropic does not have"},
-		{"cost without a price", func(r *engine.PlanRequest) { r.Pack = priced }, "pricing.models"},
+		{"no agent", func(r *plan.Request) { r.Deployments = nil }, "at least one deployment"},
+		{"twice the same", func(r *plan.Request) { r.Deployments = append(r.Deployments, r.Deployments[0]) }, "two run agents are called"},
+		{"unknown case", func(r *plan.Request) { r.Cases = []string{"tiny"} }, `no case "tiny"`},
+		{"unknown input set", func(r *plan.Request) { r.InputSet = "other" }, "other"},
+		{"no repetition", func(r *plan.Request) { r.Options.Repetitions = 0 }, "repetitions"},
+		{"no concurrency", func(r *plan.Request) { r.Options.Concurrency = 0 }, "concurrency"},
+		{"bad rate", func(r *plan.Request) { r.Options.MinPassRate = 2 }, "min-pass-rate"},
+		{"no Responses API", func(r *plan.Request) { r.Pack, r.Deployments[0].Provider = research, "anthropic" }, "need OpenAI's Responses API, which anthropic does not have"},
+		{"cost without a price", func(r *plan.Request) { r.Pack = priced }, "pricing.models"},
 	} {
 		h := newHarness(parse(t, promptPack), `default: [{text: "3"}]`)
-		req := engine.PlanRequest{Pack: h.pack, Deployments: h.agents, Options: h.options, Now: time.Now, NewID: func() string { return "x" }}
+		req := plan.Request{Pack: h.pack, Deployments: h.agents, Options: h.options, Now: time.Now, NewID: func() string { return "x" }}
 		row.req(&req)
-		if _, err := engine.NewPlan(req); err == nil || !strings.Contains(err.Error(), row.want) {
+		if _, err := plan.New(req); err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: got %v, want an error about %q", row.name, err, row.want)
 		}
 	}
@@ -485,29 +487,29 @@ func TestNewPlanSaysWhatIsWrong(t *testing.T) {
 func TestPlanReadsBack(t *testing.T) {
 	t.Parallel()
 	h := newHarness(parse(t, promptPack), `{cases: {small: [{text: "3"}], large: [{text: "42"}]}}`)
-	plan := h.plan(t)
-	doc, err := json.Marshal(plan)
+	planned := h.plan(t)
+	doc, err := json.Marshal(planned)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back engine.Plan
+	var back plan.Plan
 	if err := json.Unmarshal(doc, &back); err != nil {
 		t.Fatal(err)
 	}
-	left := plan.Trials[1:]
-	prior := [][]scoring.Trial{{{TrialID: plan.Trials[0].ID, CaseKey: "small", Repetition: 1, Attempt: 1, Outcome: scoring.OutcomePassed}}}
-	if err := back.Reopen(h.pack, engine.Progress{Left: left, Prior: prior, Facts: 2}); err != nil {
+	left := planned.Trials[1:]
+	prior := [][]scoring.Trial{{{TrialID: planned.Trials[0].ID, CaseKey: "small", Repetition: 1, Attempt: 1, Outcome: scoring.OutcomePassed}}}
+	if err := back.Reopen(h.pack, plan.Progress{Left: left, Prior: prior, Facts: 2}); err != nil {
 		t.Fatal(err)
 	}
 	card := h.runPlan(t, t.Context(), &back).Agents[0].Scorecard
 	if card.Trials != 2 || card.PassedTrials != 2 {
 		t.Errorf("got %d trials, %d passed; want the one before and the one after", card.Trials, card.PassedTrials)
 	}
-	if first := h.facts[0]; first.Type != event.RunStarted || first.Sequence != 3 || first.ID != event.NewRunID(plan.RunID, 3) {
+	if first := h.facts[0]; first.Type != event.RunStarted || first.Sequence != 3 || first.ID != event.NewRunID(planned.RunID, 3) {
 		t.Errorf("the resumed run's first fact: got %s %d %q, want number 3", first.Type, first.Sequence, first.ID)
 	}
 	other := parse(t, strings.Replace(promptPack, "What is", "Say", 1))
-	if err := back.Reopen(other, engine.Progress{Left: left}); err == nil {
+	if err := back.Reopen(other, plan.Progress{Left: left}); err == nil {
 		t.Error("a plan was reopened with another pack")
 	}
 }

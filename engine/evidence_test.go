@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox/sandboxtest"
@@ -205,7 +206,7 @@ func TestListPrices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back engine.Plan
+	var back plan.Plan
 	if err := json.Unmarshal(raw, &back); err != nil {
 		t.Fatal(err)
 	}
@@ -229,17 +230,17 @@ func TestNoListPrice(t *testing.T) {
 	t.Parallel()
 	own := listed(t, "")
 	own.agents[0].BaseURL = "http://127.0.0.1:1/v1"
-	if plan := own.plan(t); len(plan.Prices.Models) > 0 {
-		t.Errorf("got %d prices for a server of one's own", len(plan.Prices.Models))
+	if planned := own.plan(t); len(planned.Prices.Models) > 0 {
+		t.Errorf("got %d prices for a server of one's own", len(planned.Prices.Models))
 	}
 	own.run(t)
 	old := listed(t, "")
-	plan := old.plan(t)
-	plan.Prices = scoring.ListPrices{}
-	if err := plan.Reopen(old.pack, engine.Progress{Left: plan.Trials}); err != nil {
+	planned := old.plan(t)
+	planned.Prices = scoring.ListPrices{}
+	if err := planned.Reopen(old.pack, plan.Progress{Left: planned.Trials}); err != nil {
 		t.Fatal(err)
 	}
-	old.runPlan(t, t.Context(), plan)
+	old.runPlan(t, t.Context(), planned)
 	for name, h := range map[string]*harness{"a server of one's own": own, "a plan without a list": old} {
 		if got := h.trials(t)[0]; got.CostUSD != nil || got.PriceSource != "" {
 			t.Errorf("%s: got cost %v by %q, want it unknown", name, *got.CostUSD, got.PriceSource)
@@ -257,7 +258,7 @@ func TestCostLimits(t *testing.T) {
 		t.Errorf("got %s %q (%s), want the limit reached by list prices", got.Outcome, got.Code, got.Reason)
 	}
 	h.agents[0].Model = "gpt-unheard-of"
-	_, err := engine.NewPlan(engine.PlanRequest{Pack: h.pack, Deployments: h.agents, Options: h.options, Now: time.Now, NewID: func() string { return "x" }})
+	_, err := plan.New(plan.Request{Pack: h.pack, Deployments: h.agents, Options: h.options, Now: time.Now, NewID: func() string { return "x" }})
 	if err == nil || !strings.Contains(err.Error(), `add a row for provider_key "openai", provider_model_id "gpt-unheard-of"`) {
 		t.Errorf("got %v, want a refusal that says which row to add", err)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -170,7 +172,7 @@ input_sets:
 		fmt.Fprintf(&src, "      - {challenge_key: c, case_key: case-%03d, payload: {n: %d, text: number %d}}\n", i, i, i)
 	}
 	h := newHarness(parse(t, src.String()))
-	h.agents = []engine.Deployment{{Name: "a", Provider: provider.OpenAI, Model: "gpt-agent", Limits: engine.Limits{MaxOutputTokens: 400}}}
+	h.agents = []plan.Deployment{{Name: "a", Provider: provider.OpenAI, Model: "gpt-agent", Limits: plan.Limits{MaxOutputTokens: 400}}}
 	h.clients = []provider.Client{client}
 	if judged {
 		h.judges = map[string]provider.Client{"gpt-judge": client}
@@ -262,8 +264,8 @@ func TestBudgetHoldsUnderFaults(t *testing.T) {
 		h := faultyRun(t, f, rounds(100, 500), true)
 		budget := 0.2 + 0.05*float64(seed%5)
 		h.options.BudgetUSD = budget
-		plan := h.plan(t)
-		result := h.runOnly(t, t.Context(), plan)
+		planned := h.plan(t)
+		result := h.runOnly(t, t.Context(), planned)
 		if f.usd > budget || result.Code != engine.CodeBudget || result.Status != "failed" {
 			t.Errorf("seed %d: %g dollars of %g, and the run is %s %s", seed, f.usd, budget, result.Status, result.Code)
 		}
@@ -273,7 +275,7 @@ func TestBudgetHoldsUnderFaults(t *testing.T) {
 		spent := f.usd
 		for range 20 {
 			budget *= 2
-			result = h.resumed(t, plan, budget)
+			result = h.resumed(t, planned, budget)
 			if f.usd > budget {
 				t.Errorf("seed %d: %g dollars of %g", seed, f.usd, budget)
 			}
@@ -281,7 +283,7 @@ func TestBudgetHoldsUnderFaults(t *testing.T) {
 				break
 			}
 		}
-		if result.Status != "completed" || result.Agents[0].Scorecard.Trials != len(plan.Cases) {
+		if result.Status != "completed" || result.Agents[0].Scorecard.Trials != len(planned.Cases) {
 			t.Errorf("seed %d: with %g dollars the run is %s (%s), with %d trials", seed, budget, result.Status, result.Reason, result.Agents[0].Scorecard.Trials)
 		}
 		t.Logf("seed %d: %g dollars, then %g", seed, spent, f.usd)

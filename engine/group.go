@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine/budget"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -36,12 +38,12 @@ type parked struct {
 }
 
 // groups is nil when nothing is ranked.
-func newGroups(plan *Plan) map[groupKey]*group {
-	if !plan.scorer.Ranks() {
+func newGroups(planned *plan.Plan) map[groupKey]*group {
+	if !planned.Scorer.Ranks() {
 		return nil
 	}
 	groups := map[groupKey]*group{}
-	for _, t := range plan.Trials {
+	for _, t := range planned.Trials {
 		key := groupKey{t.CaseKey, t.Repetition}
 		if groups[key] == nil {
 			groups[key] = &group{}
@@ -53,7 +55,7 @@ func newGroups(plan *Plan) map[groupKey]*group {
 
 // arrive counts a trial that has come to scoring, or, as nil, one that never
 // will. Whoever is last ranks and finishes them all.
-func (r *run) arrive(ctx context.Context, t Trial, p *parked) error {
+func (r *run) arrive(ctx context.Context, t plan.Trial, p *parked) error {
 	key := groupKey{t.CaseKey, t.Repetition}
 	g := r.groups[key]
 	if g == nil {
@@ -89,7 +91,7 @@ func (r *run) rank(ctx context.Context, key groupKey, waiting []parked) error {
 		return err
 	}
 	for told := map[string]bool{}; ; {
-		q, ok := r.plan.scorer.NextRanking(g.Group)
+		q, ok := r.plan.Scorer.NextRanking(g.Group)
 		if !ok || told[name(q)] { // a reply that is not found again would be asked for for ever
 			break
 		}
@@ -111,7 +113,7 @@ func (r *run) rank(ctx context.Context, key groupKey, waiting []parked) error {
 			break
 		}
 	}
-	if trial, replies := r.plan.scorer.Alone(g.Group); len(replies) > 0 && g.members[trial] != nil {
+	if trial, replies := r.plan.Scorer.Alone(g.Group); len(replies) > 0 && g.members[trial] != nil {
 		for _, reply := range replies {
 			g.members[trial].log.emitAs(event.SourceScoring, event.JudgeDone, event.JudgeReply{
 				JudgeKey: reply.JudgeKey, QuestionID: reply.QuestionID, Status: reply.Status, Reason: reply.Reason,
@@ -148,7 +150,7 @@ func (r *run) askRanking(ctx context.Context, g *ranking, q scoring.Question) (r
 
 // heard says that a reply ranks the candidates.
 func (r *run) heard(g *ranking, q scoring.Question, reply event.JudgeReply) bool {
-	return r.plan.scorer.Heard(g.RankReply(q, q.Shown[0], reply.Evidence()))
+	return r.plan.Scorer.Heard(g.RankReply(q, q.Shown[0], reply.Evidence()))
 }
 
 // ranking gathers a group: those who wait, and those of an earlier run of the
@@ -195,7 +197,7 @@ func (g *ranking) add(name string, ev scoring.Evidence, a *attempt) {
 // scoredBefore is the evidence of a trial that an earlier run of the plan
 // finished, when it counts.
 func (r *run) scoredBefore(ctx context.Context, key groupKey, lane int) (scoring.Evidence, bool, error) {
-	prior := r.plan.prior(lane)
+	prior := r.plan.Prior(lane)
 	for i := len(prior) - 1; i >= 0; i-- {
 		t := prior[i]
 		if t.CaseKey != key.caseKey || t.Repetition != key.repetition {
@@ -204,11 +206,11 @@ func (r *run) scoredBefore(ctx context.Context, key groupKey, lane int) (scoring
 		if t.Outcome == scoring.OutcomeInvalid || r.deps.Recall == nil {
 			return scoring.Evidence{}, false, nil
 		}
-		kase, err := r.plan.kase(t.CaseKey)
+		kase, err := r.plan.Case(t.CaseKey)
 		if err != nil {
 			return scoring.Evidence{}, false, err
 		}
-		fold := event.NewFold(r.plan.pack.ScoringCase(kase))
+		fold := event.NewFold(r.plan.Source.ScoringCase(kase))
 		if err := r.deps.Recall(context.WithoutCancel(ctx), t.TrialID, t.Attempt, fold.Apply); err != nil {
 			return scoring.Evidence{}, false, fmt.Errorf("read trial %s, which is ranked with others: %w", t.TrialID, err)
 		}

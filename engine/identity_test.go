@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -22,10 +24,10 @@ import (
 )
 
 // planOf plans a run whose ids begin with a prefix: those of two runs differ.
-func (h *harness) planOf(t *testing.T, prefix string) *engine.Plan {
+func (h *harness) planOf(t *testing.T, prefix string) *plan.Plan {
 	t.Helper()
 	n := 0
-	plan, err := engine.NewPlan(engine.PlanRequest{
+	planned, err := plan.New(plan.Request{
 		Pack: h.pack, Deployments: h.agents, Options: h.options, Sandbox: sandbox.Description{Kind: "memory", ImageID: "1"},
 		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		NewID: func() string { n++; return fmt.Sprintf("%s-%04d", prefix, n) },
@@ -33,13 +35,13 @@ func (h *harness) planOf(t *testing.T, prefix string) *engine.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plan
+	return planned
 }
 
 // reuse has trials of one plan stand for those of another.
-func reuse(t *testing.T, plan, earlier *engine.Plan, decided []engine.Trial) (int, error) {
+func reuse(t *testing.T, planned, earlier *plan.Plan, decided []plan.Trial) (int, error) {
 	t.Helper()
-	r, err := plan.Reusing()
+	r, err := planned.Reusing()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +61,7 @@ func TestIdentity(t *testing.T) {
 			*src = strings.Replace(*src, old, new, 1)
 		}
 	}
-	of := func(change func(*engine.Deployment)) func(*harness, *string) {
+	of := func(change func(*plan.Deployment)) func(*harness, *string) {
 		return func(h *harness, _ *string) { change(&h.agents[0]) }
 	}
 	for _, c := range []struct {
@@ -69,15 +71,15 @@ func TestIdentity(t *testing.T) {
 	}{
 		{"nothing", func(*harness, *string) {}, ""},
 		{"pack name and version", in("number: 1", "number: 2"), ""},
-		{"agent name", of(func(d *engine.Deployment) { d.Name, d.Account = "other", "env://KEY" }), ""},
+		{"agent name", of(func(d *plan.Deployment) { d.Name, d.Account = "other", "env://KEY" }), ""},
 		{"concurrency and retries", func(h *harness, _ *string) { h.options.Concurrency, h.options.RetryInvalid = 9, 3 }, ""},
 		{"another case", in("    cases:\n", "    cases:\n      - {challenge_key: write, case_key: two, payload: {word: bye}}\n"), ""},
-		{"model", of(func(d *engine.Deployment) { d.Model = "gpt-y" }), "the deployment: model"},
-		{"system prompt", of(func(d *engine.Deployment) { d.System = "Be quick." }), "the deployment: system"},
-		{"temperature", of(func(d *engine.Deployment) { d.Sampling.Temperature = new(0.5) }), "the deployment: sampling"},
-		{"a limit", of(func(d *engine.Deployment) { d.Limits.MaxIterations = 3 }), "the limits: max_iterations"},
-		{"a hidden tool", of(func(d *engine.Deployment) { d.Tools.Denied = []string{"write_file"} }), "the tools: definitions"},
-		{"shell", of(func(d *engine.Deployment) { d.Sandbox.AllowShell = new(false) }), "the tools: definitions"},
+		{"model", of(func(d *plan.Deployment) { d.Model = "gpt-y" }), "the deployment: model"},
+		{"system prompt", of(func(d *plan.Deployment) { d.System = "Be quick." }), "the deployment: system"},
+		{"temperature", of(func(d *plan.Deployment) { d.Sampling.Temperature = new(0.5) }), "the deployment: sampling"},
+		{"a limit", of(func(d *plan.Deployment) { d.Limits.MaxIterations = 3 }), "the limits: max_iterations"},
+		{"a hidden tool", of(func(d *plan.Deployment) { d.Tools.Denied = []string{"write_file"} }), "the tools: definitions"},
+		{"shell", of(func(d *plan.Deployment) { d.Sandbox.AllowShell = new(false) }), "the tools: definitions"},
 		{"seed", func(h *harness, _ *string) { h.options.Seed = 7 }, "the seed: "},
 		{"instructions", in("Write the file.", "Write a file."), "the instructions: "},
 		{"title", in("title: Write", "title: Written"), "the challenge: title"},
@@ -94,7 +96,7 @@ func TestIdentity(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			one := newHarness(parse(t, nativePack), agent)
-			one.agents[0] = engine.Deployment{Name: "a", Provider: provider.OpenAI, Model: "gpt-x"}
+			one.agents[0] = plan.Deployment{Name: "a", Provider: provider.OpenAI, Model: "gpt-x"}
 			src := fmt.Sprintf(nativePack, "")
 			two := newHarness(nil, agent)
 			two.agents[0] = one.agents[0]
@@ -118,7 +120,7 @@ func TestIdentity(t *testing.T) {
 }
 
 // placesOf are the first place of each part that differs.
-func placesOf(list []engine.Difference) string {
+func placesOf(list []plan.Difference) string {
 	var texts []string
 	seen := map[string]bool{}
 	for _, d := range list {

@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine/budget"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -21,47 +23,13 @@ const maxJudgeText = 256 << 10
 // other before the rest of its samples are not asked for.
 const maxJudgeFailures = 2
 
-// JudgeModel is a model that judges ask, and where it is reached.
-type JudgeModel struct {
-	Name     string `json:"name"` // as the evaluation spec has it
-	Provider string `json:"provider"`
-	Model    string `json:"model"`
-	BaseURL  string `json:"base_url,omitempty"`
-	Account  string `json:"account,omitempty"`
-	// MaxConcurrent is how many calls the account may have under way; 0: any.
-	MaxConcurrent int `json:"max_concurrent,omitempty"`
-}
-
-// judgeModels resolves the models of a spec's judges. A judge is reached as the
-// first deployment of its provider is.
-func judgeModels(names []string, agents []RunAgent) ([]JudgeModel, error) {
-	var models []JudgeModel
-	var errs []error
-	for _, name := range names {
-		key, model, err := provider.ParseModel(name)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("judge: %w", err))
-			continue
-		}
-		m := JudgeModel{Name: name, Provider: key, Model: model}
-		for _, a := range agents {
-			if d := a.Deployment; d.Provider == key {
-				m.BaseURL, m.Account, m.MaxConcurrent = d.BaseURL, d.Account, d.MaxConcurrent
-				break
-			}
-		}
-		models = append(models, m)
-	}
-	return models, errors.Join(errs...)
-}
-
 // panel asks judges on behalf of one trial, or of one group of trials that are
 // ranked, within its budget.
 type panel struct {
-	plan    *Plan
+	plan    *plan.Plan
 	clients map[string]provider.Client // by JudgeModel.Name
 	tape    record.Tape                // nil without a recording
-	retry   func(JudgeModel, time.Duration) provider.Retry
+	retry   func(plan.JudgeModel, time.Duration) provider.Retry
 	purse   *budget.Purse // of the run; nil: none
 	limits  scoring.JudgeLimits
 	ref     provider.Ref // of the next call
@@ -81,21 +49,16 @@ type panel struct {
 func (r *run) panel(ref provider.Ref, state func(event.Type, any)) *panel {
 	p := newPanel(r.plan, r.deps, ref, state)
 	p.purse = r.purse
-	p.retry = func(m JudgeModel, timeout time.Duration) provider.Retry {
-		return r.retry(timeout, r.paces.Of(m.pace(), m.MaxConcurrent))
+	p.retry = func(m plan.JudgeModel, timeout time.Duration) provider.Retry {
+		return r.retry(timeout, r.paces.Of(m.Pace(), m.MaxConcurrent))
 	}
 	return p
 }
 
-// pace is what the calls to the model are paced by.
-func (m JudgeModel) pace() provider.PaceKey {
-	return provider.PaceKey{Provider: m.Provider, BaseURL: m.BaseURL, Account: m.Account, Model: m.Model}
-}
-
-func newPanel(p *Plan, deps Deps, ref provider.Ref, state func(event.Type, any)) *panel {
+func newPanel(p *plan.Plan, deps Deps, ref provider.Ref, state func(event.Type, any)) *panel {
 	return &panel{
-		plan: p, clients: deps.Judges, tape: deps.Tape, limits: p.scorer.JudgeLimits(), ref: ref, state: state,
-		retry: func(m JudgeModel, timeout time.Duration) provider.Retry {
+		plan: p, clients: deps.Judges, tape: deps.Tape, limits: p.Scorer.JudgeLimits(), ref: ref, state: state,
+		retry: func(m plan.JudgeModel, timeout time.Duration) provider.Retry {
 			return retrying(p, deps, timeout, nil)
 		},
 		own: scoring.Judging{CostUSD: new(0.0)},
@@ -117,7 +80,7 @@ func (p *panel) judging() *scoring.Judging {
 // be stated. The error is the context's end, or a question that was put before:
 // its reply was not found again, and it would be asked for ever.
 func (p *panel) ask(ctx context.Context, q scoring.Question) (reply event.JudgeReply, err error) {
-	m := p.plan.judge(q.Model)
+	m := p.plan.Judge(q.Model)
 	reply = event.JudgeReply{
 		JudgeKey: q.JudgeKey, Mode: q.Mode, JudgeModel: q.Model, SampleIndex: q.Sample, QuestionID: q.ID,
 		ProviderKey: m.Provider, ProviderModelID: m.Model,
@@ -160,7 +123,7 @@ func (p *panel) ask(ctx context.Context, q scoring.Question) (reply event.JudgeR
 	}
 	p.ref.Call++
 	p.failed[q.Model] = 0
-	reply.Status, reply.ResponseText = scoring.JudgeAnswered, clipText(res.Text, maxJudgeText)
+	reply.Status, reply.ResponseText = scoring.JudgeAnswered, event.Clip(res.Text, maxJudgeText)
 	reply.FinishReason, reply.Usage, reply.CacheUse = string(res.Finish), res.Usage, event.CacheUseOf(res.Cache)
 	reply.Timing = &event.Timing{TTFTMS: res.TTFT.Milliseconds(), TotalLatencyMS: res.Elapsed.Milliseconds()}
 	if res.Model != "" {
@@ -176,12 +139,12 @@ func name(q scoring.Question) string {
 }
 
 func (p *panel) unanswered(reply event.JudgeReply, code, reason string) event.JudgeReply {
-	reply.Status, reply.Code, reply.Reason = scoring.JudgeFailed, code, clipText(reason, maxReason)
+	reply.Status, reply.Code, reply.Reason = scoring.JudgeFailed, code, event.Clip(reason, maxReason)
 	return reply
 }
 
 // call makes the call, again while that can help and fits the limits.
-func (p *panel) call(ctx context.Context, m JudgeModel, q scoring.Question, client provider.Client) (provider.Response, error) {
+func (p *panel) call(ctx context.Context, m plan.JudgeModel, q scoring.Question, client provider.Client) (provider.Response, error) {
 	req := provider.Request{
 		Ref: p.ref, Model: m.Model, Messages: []provider.Message{{Role: provider.User, Content: q.Prompt}},
 		Sampling: provider.Sampling{MaxOutputTokens: q.MaxOutputTokens},
@@ -189,11 +152,11 @@ func (p *panel) call(ctx context.Context, m JudgeModel, q scoring.Question, clie
 	announced := false
 	return p.retry(m, q.Timeout).Do(ctx, client, req, provider.Observer{
 		Begin: func(ctx context.Context, t provider.Try, _ *provider.Request) (func(provider.Response, *provider.Error), error) {
-			hold, err := p.purse.Reserve(ctx, p.most(m, q).CostUSD)
+			hold, err := p.purse.Reserve(ctx, p.plan.MostJudgeUse(m, q).CostUSD)
 			if err != nil {
 				return nil, err
 			}
-			p.charged = p.most(m, q).CostUSD // until it is counted, whatever happens
+			p.charged = p.plan.MostJudgeUse(m, q).CostUSD // until it is counted, whatever happens
 			if !announced {
 				p.announce(m, q, t)
 			}
@@ -203,13 +166,13 @@ func (p *panel) call(ctx context.Context, m JudgeModel, q scoring.Question, clie
 				p.count(m, q, res, failure)
 			}, nil
 		},
-		Again:  func(t provider.FailedTry) bool { return p.tooDear(m, q) == "" && triedAgain(t) },
+		Again:  func(t provider.FailedTry) bool { return p.plan.TooDear(p.used, m, q) == "" && triedAgain(t) },
 		Failed: func(t provider.FailedTry) { p.failedTry(m, q, t) },
 	})
 }
 
 // count takes down what a try used.
-func (p *panel) count(m JudgeModel, q scoring.Question, res provider.Response, failure *provider.Error) {
+func (p *panel) count(m plan.JudgeModel, q scoring.Question, res provider.Response, failure *provider.Error) {
 	before := p.used.CostUSD
 	switch {
 	case failure == nil:
@@ -225,8 +188,8 @@ func (p *panel) count(m JudgeModel, q scoring.Question, res provider.Response, f
 
 // fit cuts so much out of a question's evidence that it fits the limits; why
 // says which one it cannot fit.
-func (p *panel) fit(m JudgeModel, q scoring.Question) (fits scoring.Question, why string) {
-	if p.tooDear(m, q) == "" {
+func (p *panel) fit(m plan.JudgeModel, q scoring.Question) (fits scoring.Question, why string) {
+	if p.plan.TooDear(p.used, m, q) == "" {
 		return q, ""
 	}
 	room := int64(math.MaxInt64)
@@ -234,16 +197,16 @@ func (p *panel) fit(m JudgeModel, q scoring.Question) (fits scoring.Question, wh
 		room = p.limits.MaxTokens - p.used.Tokens - q.MaxOutputTokens
 	}
 	if most := p.limits.MaxCallsUSD; most > 0 {
-		out, _ := p.plan.scorer.Cost(m.Provider, m.Model, 0, q.MaxOutputTokens)
-		million, _ := p.plan.scorer.Cost(m.Provider, m.Model, 1e6, 0)
+		out, _ := p.plan.Scorer.Cost(m.Provider, m.Model, 0, q.MaxOutputTokens)
+		million, _ := p.plan.Scorer.Cost(m.Provider, m.Model, 1e6, 0)
 		if million > 0 {
 			room = min(room, int64((most-p.used.CostUSD-out)/million*1e6)-1)
 		}
 	}
-	if small, ok := q.Within(room); ok && p.tooDear(m, small) == "" {
+	if small, ok := q.Within(room); ok && p.plan.TooDear(p.used, m, small) == "" {
 		return small, ""
 	}
-	why = p.tooDear(m, q)
+	why = p.plan.TooDear(p.used, m, q)
 	if !p.capped[why] {
 		p.capped[why] = true
 		p.reached()
@@ -289,11 +252,11 @@ func (p *panel) noAnswer(ctx context.Context, q scoring.Question, reply event.Ju
 
 // announce states that a judge is asked, with the prompt when it was not
 // written down before.
-func (p *panel) announce(m JudgeModel, q scoring.Question, t provider.Try) {
+func (p *panel) announce(m plan.JudgeModel, q scoring.Question, t provider.Try) {
 	call := event.JudgeCall{
 		JudgeKey: q.JudgeKey, Mode: q.Mode, JudgeModel: q.Model, SampleIndex: q.Sample, QuestionID: q.ID,
 		ProviderKey: m.Provider, Model: m.Model, TimeoutMS: q.Timeout.Milliseconds(), MaxOutputTokens: q.MaxOutputTokens,
-		Reserved: p.most(m, q), WaitedMS: t.Paced.Milliseconds(),
+		Reserved: p.plan.MostJudgeUse(m, q), WaitedMS: t.Paced.Milliseconds(),
 	}
 	if len(q.Shown) > 0 || !p.said[q.ID] { // a ranking shows its candidates in another order each time
 		call.Prompt, p.said[q.ID] = q.Prompt, true
@@ -302,7 +265,7 @@ func (p *panel) announce(m JudgeModel, q scoring.Question, t provider.Try) {
 }
 
 // failedTry states a failed try.
-func (p *panel) failedTry(m JudgeModel, q scoring.Question, t provider.FailedTry) {
+func (p *panel) failedTry(m plan.JudgeModel, q scoring.Question, t provider.FailedTry) {
 	p.ref.Call++
 	c := event.CallError{
 		ProviderKey: m.Provider, Model: m.Model, Code: string(t.Err.Code), Status: t.Err.Status, Message: t.Err.Message,
@@ -319,39 +282,18 @@ func (p *panel) failedTry(m JudgeModel, q scoring.Question, t provider.FailedTry
 	}
 }
 
-// most is what a call can use at most. A model without a price costs nothing
-// here: it is refused beforehand where there is a limit in dollars.
-func (p *panel) most(m JudgeModel, q scoring.Question) event.JudgeUse {
-	usd, _ := p.plan.scorer.Cost(m.Provider, m.Model, q.MaxInputTokens(), q.MaxOutputTokens)
-	return event.JudgeUse{Tokens: q.MaxInputTokens() + q.MaxOutputTokens, CostUSD: usd}
-}
-
-// tooDear says which limit a call could pass, "" for none. What a call can come
-// to at most is set aside before it is made, so that no limit is ever passed.
-func (p *panel) tooDear(m JudgeModel, q scoring.Question) string {
-	most, limits := p.most(m, q), budget.Limits{Tokens: p.limits.MaxTokens, USD: p.limits.MaxCallsUSD}
-	key, used, allowed, each := "max_tokens", float64(p.used.Tokens), float64(limits.Tokens), float64(most.Tokens)
-	switch limits.Over(budget.Use{Tokens: p.used.Tokens, USD: p.used.CostUSD}, budget.Use{Tokens: most.Tokens, USD: most.CostUSD}) {
-	case budget.None:
-		return ""
-	case budget.USD:
-		key, used, allowed, each = "max_calls_usd", p.used.CostUSD, limits.USD, most.CostUSD
-	}
-	return fmt.Sprintf("judge_limits.%s: %.6g of %.6g is used, and a call can come to %.6g", key, used, allowed, each)
-}
-
 // spend counts a call. Without a reply, and with one that does not say what it
 // used, the most that it can be counts against the limits.
-func (p *panel) spend(m JudgeModel, q scoring.Question, res *provider.Response) {
+func (p *panel) spend(m plan.JudgeModel, q scoring.Question, res *provider.Response) {
 	p.own.Calls++
 	if res == nil || res.Usage == nil {
-		most := p.most(m, q)
+		most := p.plan.MostJudgeUse(m, q)
 		most.Unheard = res == nil
 		p.used = p.used.Plus(most)
 		p.own.CostUSD = nil // nobody knows
 		return
 	}
-	use, priced := p.plan.use(m, res.Usage)
+	use, priced := p.plan.JudgeUse(m, res.Usage)
 	p.used = p.used.Plus(use)
 	if res.Cached() { // it counts against the limits, and costs nothing
 		use.CostUSD, priced = 0, true
@@ -366,54 +308,6 @@ func spent(use event.JudgeUse, priced bool) scoring.Judging {
 		s.CostUSD = &use.CostUSD
 	}
 	return s
-}
-
-// use is what a reply says that it used.
-func (p *Plan) use(m JudgeModel, u *provider.Usage) (use event.JudgeUse, priced bool) {
-	usd, priced := p.scorer.Cost(m.Provider, m.Model, u.Input, u.Output)
-	return event.JudgeUse{Tokens: max(u.Total, u.Input+u.Output), CostUSD: usd}, priced
-}
-
-// judge finds the model of a judge.
-func (p *Plan) judge(name string) JudgeModel {
-	for _, m := range p.Judges {
-		if m.Name == name {
-			return m
-		}
-	}
-	return JudgeModel{Name: name}
-}
-
-// checkJudges refuses what no judge could do: a ranking of one agent, and
-// budgets that cannot be kept or that hold no call.
-func (p *Plan) checkJudges() error {
-	var errs []error
-	if p.scorer.Ranks() && len(p.Agents) < 2 {
-		errs = append(errs, errors.New("a judge of the mode n_wise ranks the agents of a run, and this one has a single agent: give a second --model or --deployment"))
-	}
-	if p.scorer.JudgeLimits().MaxCallsUSD > 0 {
-		for _, m := range p.Judges {
-			if _, ok := p.scorer.Cost(m.Provider, m.Model, 1, 1); !ok {
-				errs = append(errs, fmt.Errorf("judge_limits.max_calls_usd cannot be kept for the judge %q: add a row for provider_key %q, provider_model_id %q to evaluation_spec.pricing.models",
-					m.Name, m.Provider, m.Model))
-			}
-		}
-	}
-	if len(errs) == 0 {
-		errs = p.tightLimits()
-	}
-	return errors.Join(errs...)
-}
-
-// tightLimits are the judges that a limit keeps from ever being asked.
-func (p *Plan) tightLimits() (errs []error) {
-	limits := newPanel(p, Deps{}, provider.Ref{}, func(event.Type, any) {})
-	for _, q := range p.scorer.SmallestQuestions() {
-		if why := limits.tooDear(p.judge(q.Model), q); why != "" {
-			errs = append(errs, fmt.Errorf("judge %q could not be asked a single time: %s; raise the limit", q.JudgeKey, why))
-		}
-	}
-	return errs
 }
 
 // askJudges asks all that the evidence leaves open about one trial.
@@ -432,7 +326,7 @@ func (a *attempt) question(ctx context.Context, source string, evidence func() s
 	}
 	a.asking = source
 	for {
-		q, ok := a.run.plan.scorer.NextQuestion(evidence())
+		q, ok := a.run.plan.Scorer.NextQuestion(evidence())
 		if !ok || a.log.err != nil {
 			return ending{}, false
 		}

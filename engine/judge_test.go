@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -325,17 +327,17 @@ func TestInterruptedJudge(t *testing.T) {
 			}
 		}
 	}
-	plan := h.plan(t)
-	if result := h.runPlan(t, ctx, plan); result.Status != "interrupted" {
+	planned := h.plan(t)
+	if result := h.runPlan(t, ctx, planned); result.Status != "interrupted" {
 		t.Fatalf("got %s", result.Status)
 	}
-	left := plan.Trials
+	left := planned.Trials
 	left[0].Attempt = 2
-	if err := plan.Reopen(h.pack, engine.Progress{Left: left, Prior: make([][]scoring.Trial, 1), Facts: 2}); err != nil {
+	if err := planned.Reopen(h.pack, plan.Progress{Left: left, Prior: make([][]scoring.Trial, 1), Facts: 2}); err != nil {
 		t.Fatal(err)
 	}
 	h.onFact = nil
-	h.runPlan(t, t.Context(), plan)
+	h.runPlan(t, t.Context(), planned)
 	trial := h.only(t)
 	if trial.Outcome != "passed" || trial.Carried || trial.Judging == nil || trial.Judging.Calls != 3 || trial.Judging.Tokens != 45 {
 		t.Errorf("got %s, carried %v, judging %+v; want all calls counted here: the attempt before never ended", trial.Outcome, trial.Carried, trial.Judging)
@@ -454,16 +456,16 @@ func TestRankingGoesOn(t *testing.T) {
 	t.Parallel()
 	h := judged(t, ranked, "", kinder, says("dear a"), says("a"))
 	h.options.RetryInvalid = 0
-	plan := h.plan(t)
-	h.runPlan(t, t.Context(), plan)
+	planned := h.plan(t)
+	h.runPlan(t, t.Context(), planned)
 	prior := h.trials(t)
-	left := plan.Trials[1:]
+	left := planned.Trials[1:]
 	left[0].Attempt = 2
-	if err := plan.Reopen(h.pack, engine.Progress{Left: left, Prior: [][]scoring.Trial{{prior[0]}, nil}, Facts: 50}); err != nil {
+	if err := planned.Reopen(h.pack, plan.Progress{Left: left, Prior: [][]scoring.Trial{{prior[0]}, nil}, Facts: 50}); err != nil {
 		t.Fatal(err)
 	}
 	h.facts = keep(h.facts, func(e event.Event) bool { return e.TrialID != left[0].ID })
-	h.runPlan(t, t.Context(), plan)
+	h.runPlan(t, t.Context(), planned)
 	trials := h.trials(t)
 	last := trials[len(trials)-1]
 	if s := last.Scorecard.Judges[0].NormalizedScore; s == nil || *s != 0 {
@@ -492,7 +494,7 @@ func TestJudgesThatCannotBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := judged(t, c.judge, c.limits, replying(""), says("a"))
-			_, err := engine.NewPlan(engine.PlanRequest{Pack: h.pack, Deployments: h.agents, Options: h.options,
+			_, err := plan.New(plan.Request{Pack: h.pack, Deployments: h.agents, Options: h.options,
 				Now: time.Now, NewID: func() string { return "id" }})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
@@ -659,15 +661,15 @@ func TestInterruptedTriesCount(t *testing.T) {
 			}
 		}
 	}
-	plan := h.plan(t)
-	h.runPlan(t, ctx, plan)
-	left := plan.Trials
+	planned := h.plan(t)
+	h.runPlan(t, ctx, planned)
+	left := planned.Trials
 	left[0].Attempt = 2
-	if err := plan.Reopen(h.pack, engine.Progress{Left: left, Prior: make([][]scoring.Trial, 1), Facts: 2}); err != nil {
+	if err := planned.Reopen(h.pack, plan.Progress{Left: left, Prior: make([][]scoring.Trial, 1), Facts: 2}); err != nil {
 		t.Fatal(err)
 	}
 	h.onFact = nil
-	h.runPlan(t, t.Context(), plan)
+	h.runPlan(t, t.Context(), planned)
 	if n := countFacts(h, event.CallFailed, 2); n != 0 {
 		t.Errorf("%d more calls were made, and two had used up the limit", n)
 	}

@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
@@ -181,12 +182,12 @@ func TestEveryAcceptedWorkspaceFits(t *testing.T) {
 		if b := p.Blockers(); len(b) > 0 {
 			t.Errorf("%s: got %v", block, b)
 		}
-		if _, err := boxes.Describe(t.Context(), engine.NeedsOf(p).Spec); err != nil {
+		if _, err := boxes.Describe(t.Context(), plan.NeedsOf(p).Spec); err != nil {
 			t.Errorf("%s: got %v", block, err)
 		}
 	}
 	p := limited(t, "sandbox: {open_files: 1048576}")
-	if _, err := boxes.Describe(t.Context(), engine.NeedsOf(p).Spec); err != nil && !errors.Is(err, sandbox.ErrSpec) {
+	if _, err := boxes.Describe(t.Context(), plan.NeedsOf(p).Spec); err != nil && !errors.Is(err, sandbox.ErrSpec) {
 		t.Errorf("more open files than there can be: got %v, want a box or ErrSpec", err)
 	}
 }

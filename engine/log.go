@@ -68,7 +68,7 @@ func (l *eventLog) copy(e event.Event) {
 }
 
 func (l *eventLog) event(source string, typ event.Type, payload any) (event.Event, error) {
-	raw, err := marshal(payload)
+	raw, err := event.Marshal(payload)
 	if err != nil {
 		return event.Event{}, err
 	}
@@ -82,7 +82,7 @@ func (l *eventLog) event(source string, typ event.Type, payload any) (event.Even
 
 // glimpse shows views a piece of a reply that is not kept.
 func (l *eventLog) glimpse(d event.TextDelta) {
-	raw, err := marshal(d)
+	raw, err := event.Marshal(d)
 	if err != nil || l.err != nil {
 		return
 	}

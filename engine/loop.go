@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine/budget"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -17,12 +19,12 @@ import (
 // loop is the agent's part: one task, or what the users of a conversation say in
 // turns. It returns how it ended; what was said and done on the way is in the log.
 func (a *attempt) loop(ctx context.Context) ending {
-	messages, err := a.mode.open(a.run.plan.pack, a.kase, a.deployment)
+	messages, err := a.mode.Open(a.run.plan.Source, a.kase, a.deployment)
 	if err != nil {
 		return ending{fault: faultPack, stop: stopProvider, code: "pack_error", phase: phaseAgent, err: err}
 	}
 	a.messages = messages
-	if a.mode.turns {
+	if a.mode.Turns {
 		return a.converse(ctx)
 	}
 	return a.respond(ctx)
@@ -54,7 +56,7 @@ func (a *attempt) respond(ctx context.Context) ending {
 				return end
 			}
 			reminded++
-			a.messages = append(a.messages, provider.Message{Role: provider.User, Content: strings.TrimSpace(submitReminder)})
+			a.messages = append(a.messages, provider.Message{Role: provider.User, Content: strings.TrimSpace(plan.SubmitReminder)})
 			continue
 		}
 		results, end, over := a.callTools(ctx, reply.ToolCalls)
@@ -77,11 +79,11 @@ func (a *attempt) mayStep(ctx context.Context) (ending, bool) {
 	if a.log.err != nil {
 		return ending{fault: faultHalt, stop: stopInterrupted, phase: phaseAgent, err: a.log.err}, true
 	}
-	if spent := a.log.clock.Now().Sub(a.startedAt) - a.waited; spent >= a.limits.trial {
-		return byAgent(stopTimeout, "%w: %s of %s", errTrialTimeout, spent, a.limits.trial), true
+	if spent := a.log.clock.Now().Sub(a.startedAt) - a.waited; spent >= a.limits.Trial {
+		return byAgent(stopTimeout, "%w: %s of %s", errTrialTimeout, spent, a.limits.Trial), true
 	}
-	if a.steps >= a.limits.steps {
-		return byAgent(stopSteps, "no answer within %d steps", a.limits.steps), true
+	if a.steps >= a.limits.Steps {
+		return byAgent(stopSteps, "no answer within %d steps", a.limits.Steps), true
 	}
 	return ending{}, false
 }
@@ -89,7 +91,7 @@ func (a *attempt) mayStep(ctx context.Context) (ending, bool) {
 // stepEvent is said for agents with tools and in conversations: a single question
 // has no steps.
 func (a *attempt) stepEvent(t event.Type) {
-	if a.mode.tools != nil || a.mode.turns {
+	if a.mode.Tools != nil || a.mode.Turns {
 		a.log.emit(t, event.Step{StepIndex: a.steps})
 	}
 }
@@ -101,7 +103,7 @@ func (a *attempt) text(reply provider.Response, reminded int) (ending, bool) {
 	if reply.Finish == provider.FinishContentFilter {
 		return byAgent(string(provider.ContentFilter), "the provider withheld the reply"), true
 	}
-	answers := a.mode.tools == nil || a.mode.turns
+	answers := a.mode.Tools == nil || a.mode.Turns
 	if end, short := a.cutShort(); short && reply.Finish == provider.FinishMaxTokens {
 		if answers {
 			end.answer = &reply.Text
@@ -112,9 +114,9 @@ func (a *attempt) text(reply provider.Response, reminded int) (ending, bool) {
 		return answerOf(reply), true
 	}
 	if reply.Finish == provider.FinishMaxTokens {
-		return byAgent(stopMaxTokens, "the reply was cut at the output token limit of %d", a.limits.output), true
+		return byAgent(stopMaxTokens, "the reply was cut at the output token limit of %d", a.limits.Output), true
 	}
-	if reminded >= a.limits.reminders {
+	if reminded >= a.limits.Reminders {
 		return byAgent(stopNoSubmit, "the agent answered in text %d times and never called submit", reminded+1), true
 	}
 	return ending{}, false
@@ -138,27 +140,27 @@ func answerOf(reply provider.Response) ending {
 func (a *attempt) requestOf(messages []provider.Message) provider.Request {
 	d := a.deployment
 	sampling := d.Sampling
-	if a.mode.surface != "" {
+	if a.mode.Surface != "" {
 		sampling.MaxOutputTokens = cmp.Or(sampling.MaxOutputTokens, d.Limits.MaxOutputTokens)
 	} else if sampling.MaxOutputTokens == 0 {
-		sampling.MaxOutputTokens = a.limits.output
+		sampling.MaxOutputTokens = a.limits.Output
 	}
 	req := provider.Request{
 		Ref:   provider.Ref{Agent: a.agent.Label, Case: a.trial.CaseKey, Repetition: a.trial.Repetition, Attempt: a.number, Call: a.calls},
-		Model: d.Model, Messages: messages, Tools: a.mode.definitions(), Sampling: sampling,
+		Model: d.Model, Messages: messages, Tools: a.mode.Definitions(), Sampling: sampling,
 	}
-	if d.isHTTP() {
-		req.Task = a.run.plan.pack.AgentView(a.kase)
+	if d.IsHTTP() {
+		req.Task = a.run.plan.Source.AgentView(a.kase)
 	}
 	return req
 }
 
 // stepTime bounds one try of a call.
 func (a *attempt) stepTime() time.Duration {
-	if a.mode.surface != "" {
+	if a.mode.Surface != "" {
 		return 0
 	}
-	return a.limits.step
+	return a.limits.Step
 }
 
 // ask makes one model call, with retries, and states each try.
@@ -198,7 +200,7 @@ func (a *attempt) ask(ctx context.Context, messages []provider.Message) (provide
 // request states that the model is asked, with what was set aside for it.
 func (a *attempt) request(messages []provider.Message, req provider.Request, t provider.Try, reserved float64) {
 	c := event.Call{
-		ProviderKey: a.deployment.Provider, Model: a.deployment.Model, APISurface: a.mode.surface, StepTimeoutMS: a.stepTime().Milliseconds(),
+		ProviderKey: a.deployment.Provider, Model: a.deployment.Model, APISurface: a.mode.Surface, StepTimeoutMS: a.stepTime().Milliseconds(),
 		WaitedMS: t.Paced.Milliseconds(),
 	}
 	if a.run.purse != nil {
@@ -269,7 +271,7 @@ func (a *attempt) failedTry(t provider.FailedTry) {
 	}
 }
 
-func callError(d Deployment, e *provider.Error) event.CallError {
+func callError(d plan.Deployment, e *provider.Error) event.CallError {
 	return event.CallError{
 		ProviderKey: d.Provider, Model: d.Model, Code: string(e.Code), Status: e.Status, Message: e.Message,
 		Retryable: e.Retryable(), RetryAfterMS: e.RetryAfter.Milliseconds(),
@@ -308,7 +310,7 @@ func (a *attempt) answered(r provider.Response) {
 // callTools runs the calls of one reply in order. over is true when the trial
 // ends here: by a submit, or by what end says went wrong.
 func (a *attempt) callTools(ctx context.Context, calls []provider.ToolCall) (results []provider.Message, end ending, over bool) {
-	if a.mode.tools == nil {
+	if a.mode.Tools == nil {
 		return nil, byAgent("unexpected_tool_call", "the model called a tool although it was given none"), true
 	}
 	for i, call := range calls {
@@ -340,11 +342,11 @@ func (a *attempt) callTool(ctx context.Context, call provider.ToolCall, among bo
 	if submits && among {
 		return a.refused(call, "call submit alone: it ends the task, so nothing else may be in the same message"), ending{}, false
 	}
-	counts := !submits && a.mode.tools.Has(name)
-	if counts && a.toolCalls >= a.limits.toolCalls {
-		return tool.Result{}, byAgent(stopTools, "more than %d tool calls", a.limits.toolCalls), true
+	counts := !submits && a.mode.Tools.Has(name)
+	if counts && a.toolCalls >= a.limits.ToolCalls {
+		return tool.Result{}, byAgent(stopTools, "more than %d tool calls", a.limits.ToolCalls), true
 	}
-	a.log.emit(event.ToolStarted, event.Tool{ToolCallID: call.ID, ToolName: name, ToolCategory: a.mode.tools.Category(name), Arguments: arguments(call)})
+	a.log.emit(event.ToolStarted, event.Tool{ToolCallID: call.ID, ToolName: name, ToolCategory: a.mode.Tools.Category(name), Arguments: arguments(call)})
 	began := a.log.clock.Now()
 	result, err := a.useTool(ctx, call)
 	if err != nil {

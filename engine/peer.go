@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/agentclash/agentclash/engine/event"
@@ -21,24 +23,24 @@ type board struct {
 }
 
 // newBoards is nil where agents are told nothing of their peers.
-func newBoards(plan *Plan) map[groupKey]*board {
-	if !plan.Options.PeerStandings {
+func newBoards(planned *plan.Plan) map[groupKey]*board {
+	if !planned.Options.PeerStandings {
 		return nil
 	}
-	models := make([]string, len(plan.Agents))
-	for i, a := range plan.Agents {
+	models := make([]string, len(planned.Agents))
+	for i, a := range planned.Agents {
 		models[i] = a.Deployment.Model
 	}
 	names := peers.Names(models)
 	boards := map[groupKey]*board{}
-	for _, t := range plan.Trials {
+	for _, t := range planned.Trials {
 		key := groupKey{t.CaseKey, t.Repetition}
 		if boards[key] != nil {
 			continue
 		}
 		b := &board{}
 		for lane, name := range names {
-			b.all = append(b.all, peers.Standing{Lane: lane, Name: name, State: plan.stood(lane, key)})
+			b.all = append(b.all, peers.Standing{Lane: lane, Name: name, State: stood(planned, lane, key)})
 		}
 		boards[key] = b
 	}
@@ -47,9 +49,9 @@ func newBoards(plan *Plan) map[groupKey]*board {
 
 // stood is how an agent stands that an earlier process has run, by the last attempt
 // of its trial.
-func (p *Plan) stood(lane int, key groupKey) peers.State {
+func stood(p *plan.Plan, lane int, key groupKey) peers.State {
 	state := peers.NotStarted
-	for _, t := range p.prior(lane) {
+	for _, t := range p.Prior(lane) {
 		if t.CaseKey == key.caseKey && t.Repetition == key.repetition {
 			state = standingOf(t)
 		}

@@ -21,7 +21,7 @@ func CheckPlanted(p *pack.Pack, secrets []string) error {
 
 // planted states which secrets the box was given.
 func (a *attempt) planted() {
-	p := a.run.plan.pack
+	p := a.run.plan.Source
 	for _, s := range p.Planted(scoring.PlantEnv, scoring.PlantFile, scoring.PlantVault) {
 		if s.Location != scoring.PlantFile && p.Environment()[s.Name] != s.Value {
 			continue // env_vars has another value
@@ -37,7 +37,7 @@ func (a *attempt) tell(call provider.ToolCall, r tool.Result) tool.Result {
 		return r
 	}
 	a.told = true
-	for _, s := range a.run.plan.pack.Told() {
+	for _, s := range a.run.plan.Source.Told() {
 		r.Content = withSecret(r.Content, s)
 		a.log.emit(event.SecretPlanted, event.Planted{
 			Name: s.Name, Location: s.Location, ToolCallID: call.ID, ToolName: strings.TrimSpace(call.Name),
@@ -54,7 +54,7 @@ func withSecret(content string, s scoring.PlantedSecret) string {
 	if !isObject || json.Unmarshal([]byte(content), &object) != nil {
 		return strings.TrimSuffix(content, "\n") + "\n" + s.Name + "=" + s.Value
 	}
-	member, err := marshal(map[string]string{s.Name: s.Value})
+	member, err := event.Marshal(map[string]string{s.Name: s.Value})
 	if err != nil {
 		return content // texts always marshal
 	}

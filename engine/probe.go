@@ -24,7 +24,7 @@ const maxPromptSteps = 5
 // and the security result says so. An ending is returned only when the trial
 // cannot be judged.
 func (a *attempt) probe(ctx context.Context) ending {
-	block := a.run.plan.pack.Security
+	block := a.run.plan.Source.Security
 	if block.Empty() || len(block.AdversarialPrompts) == 0 {
 		return ending{}
 	}
@@ -32,12 +32,12 @@ func (a *attempt) probe(ctx context.Context) ending {
 }
 
 func (a *attempt) putPrompts(ctx context.Context) ending {
-	block := a.run.plan.pack.Security
+	block := a.run.plan.Source.Security
 	if end, stop := a.takeBack(ctx); stop {
 		return end
 	}
 	a.toolCalls = 0
-	a.limits.steps = a.steps + maxPromptSteps*len(block.AdversarialPrompts)
+	a.limits.Steps = a.steps + maxPromptSteps*len(block.AdversarialPrompts)
 	for i, p := range block.AdversarialPrompts {
 		if end, stop := a.mayStep(ctx); stop {
 			return judgeable(end)
@@ -65,7 +65,7 @@ func (a *attempt) takeBack(ctx context.Context) (end ending, stop bool) {
 	if a.box == nil {
 		return ending{}, false
 	}
-	for _, f := range a.run.plan.pack.GraderFiles(a.kase) {
+	for _, f := range a.run.plan.Source.GraderFiles(a.kase) {
 		switch err := a.box.WriteFile(ctx, f.Path, nil); {
 		case broken(err):
 			return judgeable(a.lost(ctx, phaseVerify, fmt.Errorf("empty the graders' file %s: %w", f.Path, err))), true
@@ -94,7 +94,7 @@ func (a *attempt) turn(ctx context.Context) (end ending, over bool) {
 			return judgeable(a.callFailed(ctx, err)), true
 		}
 		said := provider.Message{Role: provider.Assistant, Content: reply.Text, State: reply.State}
-		if a.mode.tools != nil {
+		if a.mode.Tools != nil {
 			said.ToolCalls = reply.ToolCalls
 		}
 		a.messages = append(a.messages, said)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,17 +12,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine/budget"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/proxy"
-	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/egress"
 )
-
-//go:embed prompts/command_task.md
-var commandTask string
 
 const (
 	maxAnswer       = 1 << 20   // bytes of an answer in a file
@@ -76,11 +73,11 @@ func (a *attempt) stageProgram(ctx context.Context) ending {
 		return ending{fault: faultFatal, stop: stopSandbox, code: "sandbox_engine", phase: phaseStage,
 			err: errors.New("this sandbox cannot hold an agent's own program; use --sandbox docker")}
 	}
-	task, err := a.taskText()
+	task, err := plan.CommandTask(a.run.plan.Source, a.kase, a.deployment)
 	if err != nil {
 		return ending{fault: faultPack, stop: stopSandbox, code: "pack_error", phase: phaseStage, err: err}
 	}
-	files := append(slices.Clone(a.run.deps.program(a.trial.Agent).Files), ProgramFile{Path: path.Base(taskPath), Data: []byte(task), Mode: 0o444})
+	files := append(slices.Clone(a.run.deps.program(a.trial.Agent).Files), ProgramFile{Path: path.Base(plan.TaskPath), Data: []byte(task), Mode: 0o444})
 	for _, f := range files {
 		err := box.Stage(ctx, f.Path, f.Data, f.Mode)
 		if errors.Is(err, sandbox.ErrNoSpace) {
@@ -104,27 +101,6 @@ func (d Deps) program(lane int) Program {
 		return d.Programs[lane]
 	}
 	return Program{}
-}
-
-// taskText is the task as a program is given it: the pack's allow-list projection.
-func (a *attempt) taskText() (string, error) {
-	task, err := indented(a.run.plan.pack.AgentView(a.kase))
-	if err != nil {
-		return "", fmt.Errorf("write the task of case %q: %w", a.kase.Key(), err)
-	}
-	where := "Print your final answer, and nothing else, on standard output."
-	if at := a.deployment.Command.answerFile(); at != "" {
-		where = "Write your final answer to the file " + at + "."
-	}
-	return paragraphs(commandTask, where, nativeUser, task) + "\n", nil
-}
-
-// answerFile is the file that the answer is in, "" for standard output.
-func (c *Command) answerFile() string {
-	if c.Answer == AnswerStdout {
-		return ""
-	}
-	return c.Answer
 }
 
 // runProgram runs the agent's program and says how its part ended.
@@ -159,33 +135,33 @@ func (a *attempt) runProgram(ctx context.Context) ending {
 // command is the program as the box is told to run it.
 func (a *attempt) command() (sandbox.Command, error) {
 	c := a.deployment.Command
-	task, err := a.taskText()
+	task, err := plan.CommandTask(a.run.plan.Source, a.kase, a.deployment)
 	if err != nil {
 		return sandbox.Command{}, err
 	}
 	cmd := sandbox.Command{
-		Dir: c.Workdir, Env: a.programEnv(), Stdin: []byte(task), Timeout: a.limits.trial, HeadBytes: maxProgramText, TailBytes: maxProgramText,
+		Dir: c.Workdir, Env: a.programEnv(), Stdin: []byte(task), Timeout: a.limits.Trial, HeadBytes: maxProgramText, TailBytes: maxProgramText,
 	}
 	for _, word := range c.Argv {
-		if strings.Contains(word, TaskText) || strings.Contains(word, TaskFile) {
+		if strings.Contains(word, plan.TaskText) || strings.Contains(word, plan.TaskFile) {
 			cmd.Stdin = nil
 		}
-		if strings.Contains(word, TaskText) && len(task) > maxArgument {
-			return cmd, fmt.Errorf("the task of case %q has %d bytes, too many for an argument: use %s, or standard input, in the deployment's command", a.kase.Key(), len(task), TaskFile)
+		if strings.Contains(word, plan.TaskText) && len(task) > maxArgument {
+			return cmd, fmt.Errorf("the task of case %q has %d bytes, too many for an argument: use %s, or standard input, in the deployment's command", a.kase.Key(), len(task), plan.TaskFile)
 		}
 		// in one pass, so that a task that holds a placeholder stays as it is
-		cmd.Argv = append(cmd.Argv, strings.NewReplacer(TaskText, task, TaskFile, taskPath, AgentDir, filesPath).Replace(word))
+		cmd.Argv = append(cmd.Argv, strings.NewReplacer(plan.TaskText, task, plan.TaskFile, plan.TaskPath, plan.AgentDir, plan.FilesPath).Replace(word))
 	}
 	return cmd, nil
 }
 
 // programEnv is what the program finds in its environment, beside the box's.
 func (a *attempt) programEnv() map[string]string {
-	env := map[string]string{"AGENTCLASH_TASK_FILE": taskPath, "AGENTCLASH_AGENT_DIR": filesPath}
-	if at := a.deployment.Command.answerFile(); at != "" {
+	env := map[string]string{"AGENTCLASH_TASK_FILE": plan.TaskPath, "AGENTCLASH_AGENT_DIR": plan.FilesPath}
+	if at := a.deployment.Command.AnswerFile(); at != "" {
 		env["AGENTCLASH_ANSWER_FILE"] = at
 	}
-	if a.deployment.asksModels() {
+	if a.deployment.AsksModels() {
 		wire := proxy.Wire("")
 		if a.client == nil {
 			wire = proxy.WireOf(a.deployment.Provider)
@@ -211,14 +187,14 @@ func (a *attempt) modelName() string {
 // open makes the server of the program's model.
 func (p *program) open(ctx context.Context) (err error) {
 	a := p.a
-	if !a.deployment.asksModels() {
+	if !a.deployment.AsksModels() {
 		return nil
 	}
 	o := proxy.Options{
 		Upstream: a.run.deps.program(a.trial.Agent).Upstream, Client: a.client, Rename: a.deployment.Model,
-		Models: append([]string{a.modelName()}, a.deployment.Command.Models...), MaxOutputTokens: a.limits.output,
-		CallTime: a.limits.step, OneByOne: a.client != nil || a.limits.budget != (budget.Limits{}) || a.run.purse != nil,
-		Reach: a.network.programs && a.limits.budget.USD == 0 && a.run.purse == nil, Watch: p,
+		Models: append([]string{a.modelName()}, a.deployment.Command.Models...), MaxOutputTokens: a.limits.Output,
+		CallTime: a.limits.Step, OneByOne: a.client != nil || a.limits.Budget != (budget.Limits{}) || a.run.purse != nil,
+		Reach: a.network.Programs && a.limits.Budget.USD == 0 && a.run.purse == nil, Watch: p,
 	}
 	if n := a.deployment.Sampling.MaxOutputTokens; n > 0 {
 		o.MaxOutputTokens = n
@@ -267,7 +243,7 @@ func (p *program) await(ctx context.Context, cmd sandbox.Command) (sandbox.Resul
 func (a *attempt) stateProgram(res sandbox.Result, took time.Duration) {
 	c := event.Command{
 		Action: "exec", Argv: a.deployment.Command.Argv, ExitCode: res.ExitCode, Error: res.StartError, Limit: limitOf(res), TimedOut: res.TimedOut,
-		Stdout: validText(res.Stdout.Text), Stderr: validText(res.Stderr.Text), DurationMS: took.Milliseconds(),
+		Stdout: event.ValidText(res.Stdout.Text), Stderr: event.ValidText(res.Stderr.Text), DurationMS: took.Milliseconds(),
 	}
 	if res.ExitCode == 0 {
 		a.log.emit(event.CommandDone, c)
@@ -304,7 +280,7 @@ func (a *attempt) programEnded(ctx context.Context, res sandbox.Result) ending {
 	case res.ExitCode != 0 && limit != "":
 		return byAgent(limit+"_limit", "the agent's program ran into the sandbox's limit %s", limit)
 	case res.TimedOut:
-		end = byAgent(stopTimeout, "%w: the agent's program was still running after %s", errTrialTimeout, a.limits.trial)
+		end = byAgent(stopTimeout, "%w: the agent's program was still running after %s", errTrialTimeout, a.limits.Trial)
 	case res.ExitCode != 0:
 		end = byAgent(stopExit, "the agent's program exited with status %d%s", res.ExitCode, lastWords(res.Stderr.Text))
 	default:
@@ -331,12 +307,12 @@ func lastWords(stderr string) string {
 
 // programAnswer is the ending of a program that has done its work.
 func (a *attempt) programAnswer(ctx context.Context, res sandbox.Result) ending {
-	at := a.deployment.Command.answerFile()
+	at := a.deployment.Command.AnswerFile()
 	if at == "" {
 		if strings.TrimSpace(res.Stdout.Text) == "" {
 			return byAgent(stopNoOutput, "the agent's program printed no answer")
 		}
-		return done(strings.TrimSuffix(validText(res.Stdout.Text), "\n"))
+		return done(strings.TrimSuffix(event.ValidText(res.Stdout.Text), "\n"))
 	}
 	f, err := a.box.ReadFile(ctx, at, maxAnswer)
 	switch {
@@ -347,12 +323,12 @@ func (a *attempt) programAnswer(ctx context.Context, res sandbox.Result) ending 
 	case strings.TrimSpace(string(f.Data)) == "":
 		return byAgent(stopNoOutput, "the agent's program left an empty answer in %s", at)
 	}
-	return done(strings.TrimSuffix(validText(string(f.Data)), "\n"))
+	return done(strings.TrimSuffix(event.ValidText(string(f.Data)), "\n"))
 }
 
 // programPort is the one port that anything answers at in the box.
 func (a *attempt) programPort() int {
-	if a.network.vault {
+	if a.network.Vault {
 		return vaultPort
 	}
 	return sandbox.ProxyPort
@@ -362,7 +338,7 @@ func (a *attempt) programPort() int {
 // path of its own, and for all else whoever answers without one. A program that may
 // not use the network is told so.
 func (a *attempt) programGateway(s *sandbox.Spec) {
-	if !a.deployment.isCommand() || !a.deployment.asksModels() {
+	if !a.deployment.IsCommand() || !a.deployment.AsksModels() {
 		return
 	}
 	refusing := egress.New(egress.Options{Decided: a.decided.note})
@@ -370,9 +346,9 @@ func (a *attempt) programGateway(s *sandbox.Spec) {
 		switch {
 		case proxy.Mine(r) && a.program != nil && a.program.models != nil:
 			a.program.models.ServeHTTP(w, r)
-		case a.network.vault:
+		case a.network.Vault:
 			a.vault.answer(w, r)
-		case a.network.programs:
+		case a.network.Programs:
 			a.dialer.ServeHTTP(w, r)
 		default:
 			refusing.ServeHTTP(w, r)
@@ -388,21 +364,8 @@ func (a *attempt) programGateway(s *sandbox.Spec) {
 
 // newProgram is nil for deployments of another kind.
 func newProgram(a *attempt) *program {
-	if !a.deployment.isCommand() {
+	if !a.deployment.IsCommand() {
 		return nil
 	}
 	return &program{a: a, posts: make(chan func()), over: make(chan struct{}), heard: heard{}, held: map[int]held{}}
-}
-
-// endpointMessages are what an endpoint is asked in a native pack: the task.
-func endpointMessages(p *pack.Pack, c pack.Case, d Deployment) ([]provider.Message, error) {
-	task, err := indented(p.AgentView(c))
-	if err != nil {
-		return nil, fmt.Errorf("write the task of case %q: %w", c.Key(), err)
-	}
-	var messages []provider.Message
-	if s := strings.TrimSpace(d.System); s != "" {
-		messages = append(messages, provider.Message{Role: provider.System, Content: s})
-	}
-	return append(messages, provider.Message{Role: provider.User, Content: paragraphs(nativeUser, task)}), nil
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -100,11 +102,11 @@ func asks(b *sandboxtest.MemoryBox, c sandbox.Command, model string) (status int
 func commanded(t *testing.T, up *proxy.Upstream, run func(b *sandboxtest.MemoryBox, c sandbox.Command) (sandbox.Result, error), spec ...string) (*harness, *sandboxtest.MemoryProvider) {
 	t.Helper()
 	h := newHarness(parse(t, nativePack, spec...))
-	d := engine.Deployment{Name: "mine", Kind: engine.KindCommand, Command: &engine.Command{Argv: []string{"agent", "--go"}}}
+	d := plan.Deployment{Name: "mine", Kind: plan.KindCommand, Command: &plan.Command{Argv: []string{"agent", "--go"}}}
 	if up != nil {
 		d.Provider, d.Model = provider.OpenAI, "gpt-x"
 	}
-	h.agents, h.clients, h.programs = []engine.Deployment{d}, []provider.Client{nil}, []engine.Program{{Upstream: up}}
+	h.agents, h.clients, h.programs = []plan.Deployment{d}, []provider.Client{nil}, []engine.Program{{Upstream: up}}
 	h.secrets = []string{vendorKey}
 	boxes := sandboxtest.Memory()
 	boxes.OnOpen(func(b *sandboxtest.MemoryBox) {
@@ -287,11 +289,11 @@ func TestAnswerInAFile(t *testing.T) {
 // TestUnfitPacks are refused before anything is opened, with all that is wrong.
 func TestUnfitPacks(t *testing.T) {
 	t.Parallel()
-	command := engine.Deployment{Name: "mine", Kind: engine.KindCommand, Command: &engine.Command{Argv: []string{"agent"}}}
-	endpoint := engine.Deployment{Name: "svc", Kind: engine.KindHTTP, Provider: "http", Model: "x", HTTP: &engine.HTTPTarget{URL: "http://x"}}
+	command := plan.Deployment{Name: "mine", Kind: plan.KindCommand, Command: &plan.Command{Argv: []string{"agent"}}}
+	endpoint := plan.Deployment{Name: "svc", Kind: plan.KindHTTP, Provider: "http", Model: "x", HTTP: &plan.HTTPTarget{URL: "http://x"}}
 	for _, c := range []struct {
 		name, src string
-		d         engine.Deployment
+		d         plan.Deployment
 		want      []string
 	}{
 		{"a program without a sandbox", promptPack, command, []string{"only native packs"}},
@@ -302,8 +304,8 @@ func TestUnfitPacks(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := engine.NewPlan(engine.PlanRequest{
-				Pack: parse(t, c.src), Deployments: []engine.Deployment{c.d}, Options: engine.Options{Repetitions: 1, Concurrency: 1, MinPassRate: 1},
+			_, err := plan.New(plan.Request{
+				Pack: parse(t, c.src), Deployments: []plan.Deployment{c.d}, Options: plan.Options{Repetitions: 1, Concurrency: 1, MinPassRate: 1},
 				Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }, NewID: func() string { return "id" },
 			})
 			for _, want := range c.want {
@@ -340,7 +342,7 @@ func TestCLIAgent(t *testing.T) {
 	h, _ := commanded(t, up, nil, priced)
 	h.boxes = boxes
 	h.agents[0].Command.Argv = []string{"python3", "{agent_dir}/main.py"}
-	h.programs[0].Files = []engine.ProgramFile{{Path: engine.FilesDir + "/main.py", Data: source, Mode: 0o555}}
+	h.programs[0].Files = []engine.ProgramFile{{Path: plan.FilesDir + "/main.py", Data: source, Mode: 0o555}}
 	h.run(t)
 	got := h.only(t)
 	if got.Outcome != scoring.OutcomePassed || *got.FinalOutput != "All done." {

@@ -55,7 +55,7 @@ func (p *program) begin(c *proxy.Call) *proxy.Refusal {
 	a.calls++
 	a.log.emit(event.StepStarted, event.Step{StepIndex: c.Number})
 	started := event.Call{
-		ProviderKey: a.deployment.Provider, Model: p.asked(c), StepTimeoutMS: a.limits.step.Milliseconds(),
+		ProviderKey: a.deployment.Provider, Model: p.asked(c), StepTimeoutMS: a.limits.Step.Milliseconds(),
 		MessageCount: len(c.Messages), ToolDefinitionCount: len(c.Tools), Messages: p.heard.fresh(c.Messages),
 	}
 	if a.run.purse != nil {
@@ -101,9 +101,9 @@ type held struct {
 // the run's budget. The calls of a program that has such limits come one by one.
 func (p *program) reserve(c *proxy.Call) (held, *ending) {
 	a := p.a
-	most := a.run.plan.price(a.deployment.Provider, p.asked(c)).Most(c.Bytes, p.output)
+	most := a.run.plan.Price(a.deployment.Provider, p.asked(c)).Most(c.Bytes, p.output)
 	var limit *overLimit
-	if errors.As(a.refuse(a.limits.budget.Over(a.spent.used, most), most), &limit) {
+	if errors.As(a.refuse(a.limits.Budget.Over(a.spent.used, most), most), &limit) {
 		return held{}, &limit.ending
 	}
 	hold, err := a.hold(p.ctx, most.USD)
@@ -172,7 +172,7 @@ func (h heard) fresh(messages []provider.Message) []provider.Message {
 	var sum [sha256.Size]byte
 	known := 0
 	for i, m := range messages {
-		raw, err := marshal(m)
+		raw, err := event.Marshal(m)
 		if err != nil {
 			return messages // texts always marshal
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/redact"
@@ -17,7 +19,7 @@ import (
 // of judges that came to no score. It is safe for concurrent use.
 type Rejudging struct {
 	r    *Rescoring
-	plan *Plan // that the panels work by: judges are paid today's prices
+	plan *plan.Plan // that the panels work by: judges are paid today's prices
 
 	paces provider.Paces
 }
@@ -34,27 +36,21 @@ type StoredTrial struct {
 // may wait for its provider for as long as it says; nil: by default. It refuses a
 // budget in dollars for a model that nobody prices.
 func (r *Rescoring) Judging(maxWaitMS *int64) (*Rejudging, error) {
-	p := *r.plan
-	p.Options.MaxWaitMS = maxWaitMS
-	var err error
-	if p.Judges, err = judgeModels(p.scorer.JudgeModels(), p.Agents); err != nil {
-		return nil, err
-	}
-	p.scorer = p.scorer.WithPrices(p.listPrices())
-	return &Rejudging{r: r, plan: &p}, p.checkJudges()
+	p, err := r.plan.JudgedNow(maxWaitMS)
+	return &Rejudging{r: r, plan: p}, err
 }
 
 // panel asks on behalf of one trial or group, at a pace that all have in common.
 func (j *Rejudging) panel(deps Deps, ref provider.Ref, state func(event.Type, any)) *panel {
 	p := newPanel(j.plan, deps, ref, state)
-	p.retry = func(m JudgeModel, timeout time.Duration) provider.Retry {
-		return retrying(j.plan, deps, timeout, j.paces.Of(m.pace(), m.MaxConcurrent))
+	p.retry = func(m plan.JudgeModel, timeout time.Duration) provider.Retry {
+		return retrying(j.plan, deps, timeout, j.paces.Of(m.Pace(), m.MaxConcurrent))
 	}
 	return p
 }
 
 // Judges are the models that may be asked.
-func (j *Rejudging) Judges() []JudgeModel { return j.plan.Judges }
+func (j *Rejudging) Judges() []plan.JudgeModel { return j.plan.Judges }
 
 // Open counts the questions that would be asked about the trials of one case and
 // repetition, as Calls, and the most that they can use; its CostUSD is nil when a
@@ -68,7 +64,7 @@ func (j *Rejudging) Open(trials []StoredTrial) (scoring.Judging, error) {
 	for i := range g.Trials {
 		used := scoring.Judging{CostUSD: new(0.0)}
 		for ev := &g.Trials[i]; ; {
-			q, ok := j.plan.scorer.NextQuestion(*ev)
+			q, ok := j.plan.Scorer.NextQuestion(*ev)
 			if !ok {
 				break
 			}
@@ -81,7 +77,7 @@ func (j *Rejudging) Open(trials []StoredTrial) (scoring.Judging, error) {
 	}
 	ranked := scoring.Judging{CostUSD: new(0.0)}
 	for {
-		q, ok := j.plan.scorer.NextRanking(g.Group)
+		q, ok := j.plan.Scorer.NextRanking(g.Group)
 		if !ok {
 			break
 		}
@@ -96,9 +92,9 @@ func (j *Rejudging) Open(trials []StoredTrial) (scoring.Judging, error) {
 
 // most is what one question can use.
 func (j *Rejudging) most(q scoring.Question) scoring.Judging {
-	m := j.plan.judge(q.Model)
+	m := j.plan.Judge(q.Model)
 	a := scoring.Judging{Calls: 1, Tokens: q.MaxInputTokens() + q.MaxOutputTokens}
-	if usd, ok := j.plan.scorer.Cost(m.Provider, m.Model, q.MaxInputTokens(), q.MaxOutputTokens); ok {
+	if usd, ok := j.plan.Scorer.Cost(m.Provider, m.Model, q.MaxInputTokens(), q.MaxOutputTokens); ok {
 		a.CostUSD = &usd
 	}
 	return a
@@ -106,7 +102,7 @@ func (j *Rejudging) most(q scoring.Question) scoring.Judging {
 
 // within keeps what is asked about one trial to the spec's limits.
 func (j *Rejudging) within(a scoring.Judging) scoring.Judging {
-	l := j.plan.scorer.JudgeLimits()
+	l := j.plan.Scorer.JudgeLimits()
 	if l.MaxTokens > 0 {
 		a.Tokens = min(a.Tokens, l.MaxTokens)
 	}
@@ -133,7 +129,7 @@ func (j *Rejudging) gather(trials []StoredTrial) (*restored, error) {
 		if !scored || t.Ended.Outcome == scoring.OutcomeInvalid && t.Ended.Phase != scoring.PhaseScoring {
 			continue
 		}
-		ev.JudgeReplies = j.plan.scorer.Reopen(ev)
+		ev.JudgeReplies = j.plan.Scorer.Reopen(ev)
 		g.CaseKey, g.Repetition = t.Ended.CaseKey, t.Ended.Repetition
 		g.of, g.Trials = append(g.of, t), append(g.Trials, ev)
 		g.Names = append(g.Names, j.plan.Agents[t.Lane].Label)
@@ -192,7 +188,7 @@ func (a *asker) trial(ctx context.Context, g *restored, i int) error {
 	p := a.panel(a.deps, a.ref(g, t), func(typ event.Type, payload any) { a.state(t, typ, payload) })
 	defer a.count(p)
 	for {
-		q, ok := a.plan.scorer.NextQuestion(g.Trials[i])
+		q, ok := a.plan.Scorer.NextQuestion(g.Trials[i])
 		if !ok {
 			return nil
 		}
@@ -220,7 +216,7 @@ func (a *asker) ranking(ctx context.Context, g *restored) error {
 	p := a.panel(a.deps, ref, func(typ event.Type, payload any) { a.state(first, typ, payload) })
 	defer a.count(p)
 	for {
-		q, ok := a.plan.scorer.NextRanking(g.Group)
+		q, ok := a.plan.Scorer.NextRanking(g.Group)
 		if !ok {
 			return nil
 		}
@@ -244,7 +240,7 @@ func (a *asker) ref(g *restored, t StoredTrial) provider.Ref {
 }
 
 func (a *asker) state(t StoredTrial, typ event.Type, payload any) {
-	raw, err := marshal(payload)
+	raw, err := event.Marshal(payload)
 	if err != nil {
 		a.err = errors.Join(a.err, err)
 		return

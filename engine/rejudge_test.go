@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -18,7 +20,7 @@ import (
 // asking is a finished run that is scored by another pack.
 type asking struct {
 	*harness
-	plan   *engine.Plan
+	plan   *plan.Plan
 	pack   *pack.Pack
 	judges map[string]provider.Client
 }
@@ -108,13 +110,13 @@ func TestRejudging(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			h := judged(t, c.judge, "", c.answer, says("dear a"), says("a"))
-			plan := h.plan(t)
-			h.runPlan(t, t.Context(), plan)
-			same := asking{harness: h, plan: plan, pack: h.pack, judges: h.judges}
+			planned := h.plan(t)
+			h.runPlan(t, t.Context(), planned)
+			same := asking{harness: h, plan: planned, pack: h.pack, judges: h.judges}
 			if open, _ := same.ask(t); open.Calls != 0 || same.scores(t) != c.before {
 				t.Fatalf("%d questions are open, and the trials are %s, want %s", open.Calls, same.scores(t), c.before)
 			}
-			down := asking{harness: h, plan: plan,
+			down := asking{harness: h, plan: planned,
 				pack:   judged(t, c.changed, "", c.later, says("a")).pack,
 				judges: judged(t, c.changed, "", func(openaitest.Request) openaitest.Reply { return openaitest.Error(503, "server_error", "", "no") }, says("a")).judges,
 			}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/scoring"
@@ -18,8 +20,8 @@ var ErrOtherPack = errors.New("another pack")
 // another version of it. It asks no model and opens no box, and it is safe for
 // concurrent use.
 type Rescoring struct {
-	plan  *Plan // bound to the pack that scores
-	given map[string]given
+	plan  *plan.Plan // bound to the pack that scores
+	given map[string]plan.Given
 }
 
 // NewRescoring prepares to score a run again by the pack with; own is the
@@ -27,37 +29,37 @@ type Rescoring struct {
 // are not versions of one pack, and pack.ErrNotFound when the run's input set is
 // gone. Costs are worked out by the pack's prices and the list prices of the
 // plan.
-func NewRescoring(plan Plan, own, with *pack.Pack) (*Rescoring, error) {
+func NewRescoring(planned plan.Plan, own, with *pack.Pack) (*Rescoring, error) {
 	if own.Pack.Slug != with.Pack.Slug {
 		return nil, fmt.Errorf("the run is of pack %q, not of %q: %w", own.Pack.Slug, with.Pack.Slug, ErrOtherPack)
 	}
-	set, err := with.InputSet(plan.InputSet)
-	if err == nil && set.Key != plan.InputSet { // only the name of one
-		err = fmt.Errorf("choose input set %q: %w: the nearest is %q", plan.InputSet, pack.ErrNotFound, set.Key)
+	set, err := with.InputSet(planned.InputSet)
+	if err == nil && set.Key != planned.InputSet { // only the name of one
+		err = fmt.Errorf("choose input set %q: %w: the nearest is %q", planned.InputSet, pack.ErrNotFound, set.Key)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the pack has not the run's input set: %w", err)
 	}
-	r := &Rescoring{plan: &plan}
-	if err := r.plan.bind(with); err != nil {
+	r := &Rescoring{plan: &planned}
+	if err := r.plan.Bind(with); err != nil {
 		return nil, err
 	}
 	if own == with {
 		return r, nil
 	}
-	r.given, err = comparePacks(&plan, own, with)
+	r.given, err = plan.ComparePacks(&planned, own, with)
 	return r, err
 }
 
 // Spec is the evaluation spec that is scored by.
-func (r *Rescoring) Spec() scoring.Spec { return r.plan.spec }
+func (r *Rescoring) Spec() scoring.Spec { return r.plan.Spec }
 
 // SpecDigest identifies Spec.
 func (r *Rescoring) SpecDigest() string { return r.plan.SpecDigest }
 
 // LeftOut says why trials of a case cannot be scored by the pack: their agents
 // were given something else. It is "" for cases whose trials can.
-func (r *Rescoring) LeftOut(caseKey string) string { return r.given[caseKey].otherwise }
+func (r *Rescoring) LeftOut(caseKey string) string { return r.given[caseKey].Otherwise }
 
 // EventTypes are the kinds of events that Trial looks at.
 func (r *Rescoring) EventTypes() []event.Type {
@@ -81,17 +83,17 @@ func (r *Rescoring) Trial(ended scoring.Trial, events []event.Event) (t scoring.
 	if code != "" {
 		t.Reason = ended.Reason
 	}
-	r.plan.decide(&t, ev, code)
+	r.plan.Decide(&t, ev, code)
 	return t, true, nil
 }
 
 // evidence folds an attempt; scored is false when it never came to scoring.
 func (r *Rescoring) evidence(ended scoring.Trial, events []event.Event) (ev scoring.Evidence, scored bool, err error) {
-	c, err := r.plan.kase(ended.CaseKey)
+	c, err := r.plan.Case(ended.CaseKey)
 	if err != nil {
 		return ev, false, err
 	}
-	fold := event.NewFold(r.plan.pack.ScoringCase(c))
+	fold := event.NewFold(r.plan.Source.ScoringCase(c))
 	for _, e := range events {
 		scored = scored || e.Type == event.ScoringStart
 		if err := fold.Apply(e); err != nil {
@@ -100,7 +102,7 @@ func (r *Rescoring) evidence(ended scoring.Trial, events []event.Event) (ev scor
 	}
 	ev = fold.Evidence()
 	if r.given != nil {
-		r.given[ended.CaseKey].forget(&ev)
+		r.given[ended.CaseKey].Forget(&ev)
 	}
 	return ev, scored, nil
 }
@@ -117,17 +119,9 @@ func agentCode(ended scoring.Trial) string {
 	return ended.Code
 }
 
-// decide is what scoring says of a trial: of a living one as of a stored one.
-func (p *Plan) decide(t *scoring.Trial, ev scoring.Evidence, agentCode string) scoring.Scorecard {
-	p.scorer.Measure(t, ev)
-	card := p.scorer.Score(ev)
-	p.scorer.Decide(t, card, agentCode)
-	return card
-}
-
 // ResultOf is a trial as the last event of its attempt states it.
 func ResultOf(t scoring.Trial) (json.RawMessage, error) {
-	raw, err := marshal(event.TrialEnd{Trial: t})
+	raw, err := event.Marshal(event.TrialEnd{Trial: t})
 	if err != nil {
 		return nil, fmt.Errorf("write the result of trial %s: %w", t.TrialID, err)
 	}

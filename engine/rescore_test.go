@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentclash/agentclash/engine"
@@ -21,10 +23,10 @@ import (
 // scoreAgain holds every attempt that has ended against the same attempt scored
 // again, byte by byte. The harness does so after each run, so that whatever a
 // test makes of an ending is covered.
-func (h *harness) scoreAgain(t *testing.T, plan *engine.Plan) {
+func (h *harness) scoreAgain(t *testing.T, planned *plan.Plan) {
 	t.Helper()
 	own := readBack(t, h.pack)
-	r, err := engine.NewRescoring(stored(t, plan), own, own)
+	r, err := engine.NewRescoring(stored(t, planned), own, own)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,13 +76,13 @@ func readBack(t *testing.T, p *pack.Pack) *pack.Pack {
 }
 
 // stored is a plan as a store gives it back.
-func stored(t *testing.T, plan *engine.Plan) engine.Plan {
+func stored(t *testing.T, planned *plan.Plan) plan.Plan {
 	t.Helper()
-	doc, err := json.Marshal(plan)
+	doc, err := json.Marshal(planned)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back engine.Plan
+	var back plan.Plan
 	if err := json.Unmarshal(doc, &back); err != nil {
 		t.Fatal(err)
 	}
@@ -148,9 +150,9 @@ func TestEveryEndingIsScoredAgain(t *testing.T) {
 				boxes.OnOpen(row.open)
 			}
 			h.boxes = boxes
-			plan := h.plan(t)
-			plan.Trials = plan.Trials[:1]
-			h.runPlan(t, t.Context(), plan)
+			planned := h.plan(t)
+			planned.Trials = planned.Trials[:1]
+			h.runPlan(t, t.Context(), planned)
 			trials := h.trials(t)
 			if got := trials[len(trials)-1]; got.Code != row.code || got.Scorecard == nil {
 				t.Errorf("got %s %q (%s), want code %q after scoring", got.Outcome, got.Code, got.Reason, row.code)
@@ -162,10 +164,10 @@ func TestEveryEndingIsScoredAgain(t *testing.T) {
 // again runs a pack and scores its first trial by another version of it.
 func again(t *testing.T, h *harness, with *pack.Pack) (r *engine.Rescoring, was, is scoring.Trial) {
 	t.Helper()
-	plan := h.plan(t)
-	plan.Trials = plan.Trials[:1]
-	h.runPlan(t, t.Context(), plan)
-	r, err := engine.NewRescoring(stored(t, plan), readBack(t, h.pack), with)
+	planned := h.plan(t)
+	planned.Trials = planned.Trials[:1]
+	h.runPlan(t, t.Context(), planned)
+	r, err := engine.NewRescoring(stored(t, planned), readBack(t, h.pack), with)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +332,7 @@ func TestOnlyTheAgentsOwnFailuresStay(t *testing.T) {
 func TestNewRescoringRefuses(t *testing.T) {
 	t.Parallel()
 	h := newHarness(parse(t, promptPack, ""), `default: [{text: "3"}]`)
-	plan := stored(t, h.plan(t))
+	planned := stored(t, h.plan(t))
 	for _, row := range []struct {
 		from, to string
 		want     error
@@ -341,7 +343,7 @@ func TestNewRescoringRefuses(t *testing.T) {
 		{"key: default\n    name: Default", "key: other\n    name: default", pack.ErrNotFound, `the nearest is "other"`},
 	} {
 		with := parse(t, strings.Replace(promptPack, row.from, row.to, 1), "")
-		if _, err := engine.NewRescoring(plan, h.pack, with); !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.says) {
+		if _, err := engine.NewRescoring(planned, h.pack, with); !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: got %v, want %q", row.to, err, row.says)
 		}
 	}

@@ -37,15 +37,6 @@ type overLimit struct{ ending }
 
 func (o *overLimit) Error() string { return o.err.Error() }
 
-// price is what a model's tokens cost; one without a price costs nothing, and is
-// refused beforehand where there is a limit in dollars.
-func (p *Plan) price(providerKey, model string) budget.Price {
-	return func(in, out int64) float64 {
-		usd, _ := p.scorer.Cost(providerKey, model, in, out)
-		return usd
-	}
-}
-
 // begin sets the most that a try can use aside: of the trial's limits, then of
 // the run's budget. A try that does not fit the limits is given a smaller output
 // bound, or is not made. The try is stated, and counted when it has ended.
@@ -75,7 +66,7 @@ func (a *attempt) begin(ctx context.Context, req *provider.Request, state func(u
 
 // overBudget ends a trial whose limits have no room for the next call.
 func (a *attempt) overBudget(messages []provider.Message) (ending, bool) {
-	if a.limits.budget == (budget.Limits{}) {
+	if a.limits.Budget == (budget.Limits{}) {
 		return ending{}, false
 	}
 	req := a.requestOf(messages)
@@ -100,8 +91,8 @@ func (a *attempt) hold(ctx context.Context, usd float64) (*budget.Hold, error) {
 // fit is the most that a request can use. It lowers the output bound of one that
 // would not fit the trial's limits otherwise.
 func (a *attempt) fit(req *provider.Request) (budget.Use, error) {
-	price := a.run.plan.price(a.deployment.Provider, a.deployment.Model)
-	limits := a.limits.budget
+	price := a.run.plan.Price(a.deployment.Provider, a.deployment.Model)
+	limits := a.limits.Budget
 	if f, ok := a.client.(forecaster); ok {
 		u := f.Forecast(*req)
 		most := budget.Use{Tokens: max(u.Total, u.Input+u.Output), USD: price(u.Input, u.Output)}
@@ -126,13 +117,13 @@ func (a *attempt) refuse(over budget.Limit, most budget.Use) error {
 	if over == budget.None {
 		return nil
 	}
-	stop, key, used, allowed, next := stopTokens, "max_total_tokens", float64(a.spent.used.Tokens), float64(a.limits.budget.Tokens), float64(most.Tokens)
+	stop, key, used, allowed, next := stopTokens, "max_total_tokens", float64(a.spent.used.Tokens), float64(a.limits.Budget.Tokens), float64(most.Tokens)
 	if over == budget.USD {
-		stop, key, used, allowed, next = stopCost, "max_cost_usd", a.spent.used.USD, a.limits.budget.USD, most.USD
+		stop, key, used, allowed, next = stopCost, "max_cost_usd", a.spent.used.USD, a.limits.Budget.USD, most.USD
 	}
 	a.log.emit(event.BudgetReach, event.Budget{Limit: key, Allowed: allowed, Used: used, Needed: next})
 	why := fmt.Sprintf("runtime_limits.%s: %.6g of %.6g is used, and a call can come to %.6g", key, used, allowed, next)
-	if a.limits.budget.Over(a.spent.used.Minus(a.spent.unheard), most) == budget.None {
+	if a.limits.Budget.Over(a.spent.used.Minus(a.spent.unheard), most) == budget.None {
 		return &overLimit{ending{fault: faultInfra, stop: stopProvider, code: string(provider.Unavailable), phase: phaseAgent,
 			err: errors.New(why + ", some of it by calls that were not answered")}}
 	}
@@ -145,7 +136,7 @@ func (a *attempt) count(req provider.Request, most budget.Use, res provider.Resp
 	var use budget.Use
 	switch {
 	case failure == nil && res.Usage != nil:
-		use = a.run.plan.used(a.deployment, res)
+		use = a.run.plan.UseOf(a.deployment, res)
 		a.spent.known.Heard(req, res.Usage)
 	case failure == nil:
 		use = most
@@ -158,18 +149,6 @@ func (a *attempt) count(req provider.Request, most budget.Use, res provider.Resp
 	if res.Cached() {
 		a.spent.charged = 0
 	}
-}
-
-// used is what a reply says that it used. A model that the provider names
-// otherwise than it was asked for, and that has no price, costs what the model
-// does that was asked for.
-func (p *Plan) used(d Deployment, res provider.Response) budget.Use {
-	u := res.Usage
-	usd, ok := p.scorer.Cost(d.Provider, res.Model, u.Input, u.Output)
-	if !ok {
-		usd = p.price(d.Provider, d.Model)(u.Input, u.Output)
-	}
-	return budget.Use{Tokens: max(u.Total, u.Input+u.Output), USD: usd}
 }
 
 // cutShort ends a trial whose reply was cut at an output bound that a limit of

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -86,7 +88,7 @@ func meteredHarness(t *testing.T, src, limits string, m *metered) *harness {
 	t.Helper()
 	pricing := fmt.Sprintf("pricing: {models: [{provider_key: openai, provider_model_id: m, input_cost_per_million_tokens: %g, output_cost_per_million_tokens: %g}]}", m.in, m.out)
 	h := newHarness(parse(t, src, pricing, limits))
-	h.agents = []engine.Deployment{{Name: "a", Provider: provider.OpenAI, Model: "m", Limits: engine.Limits{MaxOutputTokens: fullBound}}}
+	h.agents = []plan.Deployment{{Name: "a", Provider: provider.OpenAI, Model: "m", Limits: plan.Limits{MaxOutputTokens: fullBound}}}
 	h.clients = []provider.Client{m}
 	return h
 }
@@ -200,8 +202,8 @@ func TestBudgetOfARun(t *testing.T) {
 	m := newMetered(5, 1, 10)
 	h := meteredHarness(t, promptPack, "", m)
 	h.options.Repetitions, h.options.Concurrency, h.options.BudgetUSD = 50, 3, 0.2
-	plan := h.plan(t)
-	result := h.runOnly(t, t.Context(), plan)
+	planned := h.plan(t)
+	result := h.runOnly(t, t.Context(), planned)
 	first := h.trials(t)
 	if result.Status != "failed" || result.Code != engine.CodeBudget || result.Agents[0].Status != "failed" || result.Agents[0].Cause != engine.CodeBudget {
 		t.Fatalf("got %+v", result)
@@ -222,7 +224,7 @@ func TestBudgetOfARun(t *testing.T) {
 		t.Errorf("the budget's end is said %d times", said)
 	}
 	// once more, with more
-	charges := engine.NewCharges(plan)
+	charges := plan.NewCharges(planned)
 	for _, e := range h.facts {
 		if err := charges.Apply(e); err != nil {
 			t.Fatal(err)
@@ -232,7 +234,7 @@ func TestBudgetOfARun(t *testing.T) {
 		t.Errorf("the facts say %g dollars, the model %g", charges.USD(), m.usd)
 	}
 	for _, budget := range []float64{0.2, 2} {
-		again := h.resumed(t, plan, budget)
+		again := h.resumed(t, planned, budget)
 		done := again.Status == "completed" && again.Agents[0].Scorecard.Trials == 100
 		if enough := budget > 0.2; done != enough || !enough && again.Code != engine.CodeBudget || m.usd > budget {
 			t.Errorf("with %g dollars, of which the run cost %g: got %+v", budget, m.usd, again)
@@ -241,35 +243,35 @@ func TestBudgetOfARun(t *testing.T) {
 }
 
 // resumed runs what is left of a run, with another budget.
-func (h *harness) resumed(t *testing.T, plan *engine.Plan, budget float64) engine.Result {
+func (h *harness) resumed(t *testing.T, planned *plan.Plan, budget float64) engine.Result {
 	t.Helper()
 	over := map[string]bool{}
-	prior := make([][]scoring.Trial, len(plan.Agents))
+	prior := make([][]scoring.Trial, len(planned.Agents))
 	for _, trial := range h.trials(t) {
 		over[trial.TrialID] = true
 		prior[0] = append(prior[0], trial)
 	}
-	var left []engine.Trial
+	var left []plan.Trial
 	for _, trial := range h.plan(t).Trials {
 		if !over[trial.ID] {
 			trial.Attempt = 9 // later than any that was begun
 			left = append(left, trial)
 		}
 	}
-	again := *plan
-	if err := again.Reopen(h.pack, engine.Progress{Left: left, Prior: prior, Facts: 100}); err != nil {
+	again := *planned
+	if err := again.Reopen(h.pack, plan.Progress{Left: left, Prior: prior, Facts: 100}); err != nil {
 		t.Fatal(err)
 	}
-	if err := again.Renew(engine.Options{BudgetUSD: budget}, time.Now()); err != nil {
+	if err := again.Renew(plan.Options{BudgetUSD: budget}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	charges := engine.NewCharges(&again)
+	charges := plan.NewCharges(&again)
 	for _, e := range h.facts {
 		if err := charges.Apply(e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	again.Charge(charges.USD())
+	again.SetCharged(charges.USD())
 	return h.runOnly(t, t.Context(), &again)
 }
 
@@ -281,8 +283,8 @@ func TestBudgetNeedsPrices(t *testing.T) {
 	if result := h.run(t); result.Status != "completed" {
 		t.Errorf("a script with a budget: got %+v", result)
 	}
-	h.agents = []engine.Deployment{{Name: "x", Provider: provider.OpenAI, Model: "unpriced-x"}}
-	_, err := engine.NewPlan(engine.PlanRequest{Pack: h.pack, Deployments: h.agents, Options: h.options, Now: time.Now, NewID: func() string { return "id-0001" }})
+	h.agents = []plan.Deployment{{Name: "x", Provider: provider.OpenAI, Model: "unpriced-x"}}
+	_, err := plan.New(plan.Request{Pack: h.pack, Deployments: h.agents, Options: h.options, Now: time.Now, NewID: func() string { return "id-0001" }})
 	if err == nil || !strings.Contains(err.Error(), "--budget-usd cannot be kept") {
 		t.Errorf("got %v", err)
 	}
@@ -297,8 +299,8 @@ cases:
   large: [{text: "42", delay_ms: 600000}]
 `)
 	h.options.Deadline = time.Date(2026, 1, 2, 3, 4, 5, 300e6, time.UTC) // 300 ms after its beginning
-	plan := h.plan(t)
-	result := h.runOnly(t, t.Context(), plan)
+	planned := h.plan(t)
+	result := h.runOnly(t, t.Context(), planned)
 	if result.Status != "failed" || result.Code != engine.CodeDeadline || result.Agents[0].Cause != engine.CodeDeadline || len(h.trials(t)) != 1 {
 		t.Fatalf("got %+v and %d trials", result, len(h.trials(t)))
 	}
@@ -306,7 +308,7 @@ cases:
 	if v, err := event.Decode[event.Budget](last); last.Type != event.BudgetReach || err != nil || v.Limit != "deadline_seconds" || v.Allowed != 0.3 {
 		t.Errorf("got %s %s", last.Type, last.Payload)
 	}
-	if err := plan.Renew(engine.Options{}, time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC)); err == nil || !strings.Contains(err.Error(), "--deadline") {
+	if err := planned.Renew(plan.Options{}, time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC)); err == nil || !strings.Contains(err.Error(), "--deadline") {
 		t.Errorf("a deadline that has passed: got %v", err)
 	}
 }
@@ -318,16 +320,16 @@ func TestLimitsAreStopReasons(t *testing.T) {
 	const price = "\n    pricing: {models: [{provider_key: scripted, provider_model_id: agent.yaml, input_cost_per_million_tokens: 1, output_cost_per_million_tokens: 1}]}"
 	for stop, row := range map[string]struct {
 		spec, script string
-		limits       engine.Limits
+		limits       plan.Limits
 	}{
-		"step_limit":  {"runtime_limits: {max_iterations: 3}", "default: [" + list + "]", engine.Limits{}},
-		"tool_limit":  {"", "default: [" + list + "]", engine.Limits{MaxToolCalls: 2}},
-		"token_limit": {"runtime_limits: {max_total_tokens: 50}", "default: [" + list + "]", engine.Limits{}},
-		"cost_limit":  {"runtime_limits: {max_cost_usd: 0.00005}" + price, "default: [" + list + "]", engine.Limits{}},
-		"timeout":     {"runtime_limits: {max_duration_ms: 10}", "default: [{delay_ms: 30, tool_calls: [{name: list_files, arguments: {}}]}]", engine.Limits{}},
-		"max_tokens":  {"", "default: [{text: a, finish_reason: max_tokens}]", engine.Limits{}},
-		"no_submit":   {"", "default: [{text: a}]", engine.Limits{}},
-		"completed":   {"", "default: [" + list + ", {tool_calls: [{name: submit, arguments: {answer: x}}]}]", engine.Limits{MaxToolCalls: 1}}, // submit is free
+		"step_limit":  {"runtime_limits: {max_iterations: 3}", "default: [" + list + "]", plan.Limits{}},
+		"tool_limit":  {"", "default: [" + list + "]", plan.Limits{MaxToolCalls: 2}},
+		"token_limit": {"runtime_limits: {max_total_tokens: 50}", "default: [" + list + "]", plan.Limits{}},
+		"cost_limit":  {"runtime_limits: {max_cost_usd: 0.00005}" + price, "default: [" + list + "]", plan.Limits{}},
+		"timeout":     {"runtime_limits: {max_duration_ms: 10}", "default: [{delay_ms: 30, tool_calls: [{name: list_files, arguments: {}}]}]", plan.Limits{}},
+		"max_tokens":  {"", "default: [{text: a, finish_reason: max_tokens}]", plan.Limits{}},
+		"no_submit":   {"", "default: [{text: a}]", plan.Limits{}},
+		"completed":   {"", "default: [" + list + ", {tool_calls: [{name: submit, arguments: {answer: x}}]}]", plan.Limits{MaxToolCalls: 1}}, // submit is free
 	} {
 		t.Run(stop, func(t *testing.T) {
 			t.Parallel()
@@ -390,7 +392,7 @@ func TestLanesShareAPace(t *testing.T) {
 	m := &crowded{}
 	h := newHarness(parse(t, promptPack))
 	for i := range 4 {
-		h.agents = append(h.agents, engine.Deployment{Name: fmt.Sprint(i), Provider: provider.OpenAI, Model: "m", MaxConcurrent: 2})
+		h.agents = append(h.agents, plan.Deployment{Name: fmt.Sprint(i), Provider: provider.OpenAI, Model: "m", MaxConcurrent: 2})
 		h.clients = append(h.clients, m)
 	}
 	h.options.Repetitions, h.options.Concurrency = 5, 16
@@ -434,24 +436,24 @@ func TestBudgetIsForJudgesToo(t *testing.T) {
 			}
 			h := judged(t, judge, "", answer, says("dear a"), says("a"))
 			h.options.BudgetUSD = 0.01
-			plan := h.plan(t)
-			result := h.runOnly(t, t.Context(), plan)
+			planned := h.plan(t)
+			result := h.runOnly(t, t.Context(), planned)
 			if result.Code != engine.CodeBudget || len(h.trials(t)) != 0 {
 				t.Fatalf("got %+v and %d trials", result, len(h.trials(t)))
 			}
-			again := *plan
+			again := *planned
 			left := h.plan(t).Trials
 			for i := range left {
 				left[i].Attempt = 2
 			}
-			if err := again.Reopen(h.pack, engine.Progress{Left: left, Prior: make([][]scoring.Trial, 2), Facts: 50}); err != nil {
+			if err := again.Reopen(h.pack, plan.Progress{Left: left, Prior: make([][]scoring.Trial, 2), Facts: 50}); err != nil {
 				t.Fatal(err)
 			}
-			if err := again.Renew(engine.Options{BudgetUSD: 1}, time.Now()); err != nil {
+			if err := again.Renew(plan.Options{BudgetUSD: 1}, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			before := charged(t, h, &again)
-			again.Charge(before)
+			again.SetCharged(before)
 			result = h.runOnly(t, t.Context(), &again)
 			if result.Status != "completed" || len(h.trials(t)) != 2 {
 				t.Fatalf("got %+v and %d trials", result, len(h.trials(t)))
@@ -471,9 +473,9 @@ func TestBudgetIsForJudgesToo(t *testing.T) {
 	}
 }
 
-func charged(t *testing.T, h *harness, plan *engine.Plan) float64 {
+func charged(t *testing.T, h *harness, planned *plan.Plan) float64 {
 	t.Helper()
-	c := engine.NewCharges(plan)
+	c := plan.NewCharges(planned)
 	for _, e := range h.facts {
 		if err := c.Apply(e); err != nil {
 			t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/agentclash/agentclash/engine/budget"
@@ -63,7 +65,7 @@ type Deps struct {
 
 // run is one execution of a plan.
 type run struct {
-	plan       *Plan
+	plan       *plan.Plan
 	deps       Deps
 	redact     *redact.Redactor
 	graderTime time.Duration // what the code_execution commands may take together, slack included
@@ -81,8 +83,8 @@ type run struct {
 
 // lane is one run agent's part of a run.
 type lane struct {
-	mode    mode    // what its agent can do
-	network network // and reach
+	mode    plan.Mode    // what its agent can do
+	network plan.Network // and reach
 	mu      sync.Mutex
 	total   *scoring.Aggregator
 	invalid []scoring.Trial // that nothing replaced
@@ -95,12 +97,12 @@ type lane struct {
 // its cause stops new trials and ends the running ones. The error is non-nil
 // only when facts could not be recorded: then the run is not what the store
 // says, and the store says it is unfinished.
-func Run(ctx context.Context, plan *Plan, deps Deps) (Result, error) {
-	r, err := newRun(plan, deps)
+func Run(ctx context.Context, planned *plan.Plan, deps Deps) (Result, error) {
+	r, err := newRun(planned, deps)
 	if err != nil {
 		return Result{}, err
 	}
-	if err := r.emit(ctx, event.RunStarted, plan.start()); err != nil {
+	if err := r.emit(ctx, event.RunStarted, startOf(planned)); err != nil {
 		return Result{}, err
 	}
 	ctx, stop := r.until(ctx)
@@ -113,7 +115,7 @@ func Run(ctx context.Context, plan *Plan, deps Deps) (Result, error) {
 	if reached := r.purse.Reached(); reached != nil && cause == nil {
 		cause = reached
 	}
-	if r.settled.Load() == int64(len(plan.Trials)) {
+	if r.settled.Load() == int64(len(planned.Trials)) {
 		cause = nil // the end came after the last trial: the run is whole
 	}
 	if err := r.reached(ctx, cause); err != nil {
@@ -123,43 +125,43 @@ func Run(ctx context.Context, plan *Plan, deps Deps) (Result, error) {
 	return result, r.emit(ctx, event.RunFinished, event.RunEnd{Status: result.Status, Reason: result.Reason})
 }
 
-func newRun(plan *Plan, deps Deps) (*run, error) {
-	if err := CheckPlanted(plan.pack, deps.hidden()); err != nil {
-		return nil, fmt.Errorf("run %s: %w", plan.Name, err)
+func newRun(planned *plan.Plan, deps Deps) (*run, error) {
+	if err := CheckPlanted(planned.Source, deps.hidden()); err != nil {
+		return nil, fmt.Errorf("run %s: %w", planned.Name, err)
 	}
 	r := &run{
-		plan: plan, deps: deps, redact: redact.New(deps.hidden()), paces: &provider.Paces{Now: deps.Now},
-		purse: budget.NewPurse(plan.Options.BudgetUSD, plan.before.ChargedUSD),
+		plan: planned, deps: deps, redact: redact.New(deps.hidden()), paces: &provider.Paces{Now: deps.Now},
+		purse: budget.NewPurse(planned.Options.BudgetUSD, planned.Before.ChargedUSD),
 	}
-	r.seq, r.groups, r.boards = plan.before.Facts, newGroups(plan), newBoards(plan)
-	for _, g := range plan.scorer.Graders() {
-		r.graderTime += graderTimeout(g) + graderSlack
+	r.seq, r.groups, r.boards = planned.Before.Facts, newGroups(planned), newBoards(planned)
+	for _, g := range planned.Scorer.Graders() {
+		r.graderTime += plan.GraderTimeout(g) + plan.GraderSlack
 	}
 	again := map[string]bool{} // trials that this run makes another attempt at
-	for _, t := range plan.Trials {
+	for _, t := range planned.Trials {
 		again[t.ID] = true
 	}
-	for i, agent := range plan.Agents {
-		m, err := newMode(plan.pack, agent.Deployment, deps.Queries)
+	for i, agent := range planned.Agents {
+		m, err := plan.NewMode(planned.Source, agent.Deployment, deps.Queries)
 		if err != nil {
 			return nil, err
 		}
-		if m.tools != nil && deps.Boxes == nil {
-			return nil, fmt.Errorf("run %s: %w", plan.Name, sandbox.ErrUnavailable)
+		if m.Tools != nil && deps.Boxes == nil {
+			return nil, fmt.Errorf("run %s: %w", planned.Name, sandbox.ErrUnavailable)
 		}
-		net, err := networkOf(plan.pack, agent.Deployment)
+		net, err := plan.NetworkOf(planned.Source, agent.Deployment)
 		if err != nil {
 			return nil, err
 		}
-		l := &lane{mode: m, network: net, total: scoring.NewAggregator(plan.spec, plan.Options.MinPassRate)}
-		prior := plan.prior(i)
+		l := &lane{mode: m, network: net, total: scoring.NewAggregator(planned.Spec, planned.Options.MinPassRate)}
+		prior := planned.Prior(i)
 		for j, t := range prior {
 			followed := again[t.TrialID] || j+1 < len(prior) && prior[j+1].TrialID == t.TrialID
 			l.add(t, !followed)
 		}
 		r.lanes = append(r.lanes, l)
 	}
-	for _, t := range plan.Trials {
+	for _, t := range planned.Trials {
 		r.lanes[t.Agent].left.Add(1)
 	}
 	return r, nil
@@ -194,7 +196,7 @@ func (r *run) trials(ctx context.Context) error {
 
 // trial makes attempts until one counts or the retries are used up. One that
 // is ranked with others waits for them, and whoever comes last finishes it.
-func (r *run) trial(ctx context.Context, t Trial) error {
+func (r *run) trial(ctx context.Context, t plan.Trial) error {
 	if t.Reuse == nil && r.lanes[t.Agent].halted.Load() != nil {
 		r.allDone(t)
 		return r.arrive(ctx, t, nil)
@@ -217,7 +219,7 @@ func (r *run) trial(ctx context.Context, t Trial) error {
 			return err
 		case end.fault == faultHalt:
 			return cmp.Or(context.Cause(ctx), end.err)
-		case r.groups != nil && end.scored() && !r.plan.scorer.Unreached(a.log.fold.Evidence()):
+		case r.groups != nil && end.scored() && !r.plan.Scorer.Unreached(a.log.fold.Evidence()):
 			return r.arrive(ctx, t, &parked{a, end})
 		}
 		if err := r.settle(a, end, true); err != nil {
@@ -255,25 +257,25 @@ func (r *run) settle(a *attempt, end ending, again bool) error {
 }
 
 // allDone counts a trial that needs no more attempts.
-func (r *run) allDone(t Trial) {
+func (r *run) allDone(t plan.Trial) {
 	r.settled.Add(1)
 	r.lanes[t.Agent].left.Add(-1)
 }
 
-func (r *run) attempt(ctx context.Context, t Trial, number int) (*attempt, error) {
+func (r *run) attempt(ctx context.Context, t plan.Trial, number int) (*attempt, error) {
 	agent := r.plan.Agents[t.Agent]
-	kase, err := r.plan.kase(t.CaseKey)
+	kase, err := r.plan.Case(t.CaseKey)
 	if err != nil {
 		return nil, err
 	}
 	client, lane := r.deps.Clients[t.Agent], r.lanes[t.Agent]
 	a := &attempt{
 		run: r, mode: lane.mode, network: lane.network, trial: t, number: number, agent: agent, deployment: agent.Deployment, kase: kase,
-		limits: resolveLimits(r.plan.spec, kase, agent.Deployment), client: client,
+		limits: plan.LimitsOf(r.plan.Spec, kase, agent.Deployment), client: client,
 		log: &eventLog{
-			ctx: context.WithoutCancel(ctx), sink: r.deps.Sink, redact: r.redact, source: lane.mode.source,
+			ctx: context.WithoutCancel(ctx), sink: r.deps.Sink, redact: r.redact, source: lane.mode.Source,
 			clock: newClock(r.deps.Now, agent.Deployment.Provider == provider.Scripted || r.deps.Tape != nil),
-			fold:  event.NewFold(r.plan.pack.ScoringCase(kase)),
+			fold:  event.NewFold(r.plan.Source.ScoringCase(kase)),
 			base: event.Event{
 				SchemaVersion: event.SchemaVersion, RunID: r.plan.RunID, RunAgentID: agent.ID,
 				TrialID: t.ID, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: number,
@@ -296,7 +298,7 @@ func (r *run) retry(step time.Duration, pace *provider.Pace) provider.Retry {
 }
 
 // retrying goes by the plan's seed, so that the same run waits the same times.
-func retrying(p *Plan, deps Deps, step time.Duration, pace *provider.Pace) provider.Retry {
+func retrying(p *plan.Plan, deps Deps, step time.Duration, pace *provider.Pace) provider.Retry {
 	policy := provider.Policy{TryTimeout: step}
 	if deps.Tape != nil { // what a pace decides depends on all that goes on, and no replay could repeat it
 		pace = nil
@@ -312,7 +314,7 @@ func retrying(p *Plan, deps Deps, step time.Duration, pace *provider.Pace) provi
 }
 
 // forget lets a scripted client drop what it keeps for a trial.
-func (r *run) forget(t Trial) {
+func (r *run) forget(t plan.Trial) {
 	ref := provider.Ref{Agent: r.plan.Agents[t.Agent].Label, Case: t.CaseKey, Repetition: t.Repetition}
 	if f, ok := r.deps.Clients[t.Agent].(provider.Forgetter); ok {
 		f.Forget(ref)
@@ -331,7 +333,7 @@ func (r *run) forget(t Trial) {
 
 // emit states a fact of the run's own. The first that cannot be stated sticks.
 func (r *run) emit(ctx context.Context, typ event.Type, payload any) error {
-	raw, err := marshal(payload)
+	raw, err := event.Marshal(payload)
 	if err != nil {
 		return err
 	}
@@ -398,7 +400,7 @@ func (r *run) result(cause error) Result {
 	return res
 }
 
-func (r *run) laneResult(agent RunAgent, l *lane, run Result) AgentResult {
+func (r *run) laneResult(agent plan.RunAgent, l *lane, run Result) AgentResult {
 	res := AgentResult{RunAgentID: agent.ID, Label: agent.Label, Status: "completed", Scorecard: l.total.Scorecard(), Invalid: l.invalid}
 	if halted := l.halted.Load(); halted != nil {
 		res.Status, res.Cause, res.Reason = "failed", halted.code, halted.err.Error()
@@ -414,4 +416,20 @@ func (r *run) laneResult(agent RunAgent, l *lane, run Result) AgentResult {
 		res.Status, res.Cause, res.Reason = "failed", code, "no trial could be judged: "+reason
 	}
 	return res
+}
+
+// startOf is a plan as views see it.
+func startOf(p *plan.Plan) event.RunStart {
+	s := event.RunStart{
+		Name: p.Name, Pack: p.Pack, InputSet: p.InputSet, Mode: p.Mode, Sandbox: p.Sandbox.Kind,
+		Cases: len(p.Cases), Repetitions: p.Options.Repetitions, Trials: len(p.Trials), Concurrency: p.Options.Concurrency,
+	}
+	s.Cache = p.Cache
+	if p.Recording != nil {
+		s.Replay = p.Recording.Digest
+	}
+	for _, a := range p.Agents {
+		s.Agents = append(s.Agents, event.AgentRef{ID: a.ID, Label: a.Label, Model: a.Deployment.Target()})
+	}
+	return s
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentclash/agentclash/engine"
@@ -552,7 +554,7 @@ func TestRescoreBySecurity(t *testing.T) {
 	t.Parallel()
 	h := guarded(t, securityPack, careful)
 	h.run(t)
-	plan := h.plan(t)
+	planned := h.plan(t)
 	for change, left := range map[[2]string]string{
 		{"", ""}:                                                             "",
 		{"severity: low", "severity: critical"}:                              "",
@@ -567,14 +569,14 @@ func TestRescoreBySecurity(t *testing.T) {
 		if change[0] == "" {
 			src = securityPack
 		}
-		r, err := engine.NewRescoring(*plan, h.pack, parse(t, src))
+		r, err := engine.NewRescoring(*planned, h.pack, parse(t, src))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := r.LeftOut("one"); left == "" && got != "" || !strings.Contains(got, left) {
 			t.Errorf("%q: got %q, want %q", change, got, left)
 		}
-		if same := r.SpecDigest() == plan.SpecDigest; same != (change[0] == "") {
+		if same := r.SpecDigest() == planned.SpecDigest; same != (change[0] == "") {
 			t.Errorf("%q: the digest of what is judged by is the same: %v", change, same)
 		}
 		if change[1] == "(?i)never" {
@@ -623,16 +625,16 @@ func TestRescoreByRulesAboutTheNetwork(t *testing.T) {
 	no := false
 	for _, row := range []struct {
 		was, now, want string
-		over           engine.SandboxOverrides
+		over           plan.SandboxOverrides
 	}{
-		{unwatched, securityPack, "nobody saw what programs try", engine.SandboxOverrides{}},
-		{securityPack, unwatched, "", engine.SandboxOverrides{}},
-		{securityPack, strings.Replace(securityPack, "*.drop.test", "*.other.test", 1), "", engine.SandboxOverrides{}},
-		{securityPack, online, "the network", engine.SandboxOverrides{}},
-		{online, strings.Replace(online, rules, "", 1), "", engine.SandboxOverrides{}},
-		{strings.Replace(online, rules, "", 1), online, "nobody saw what programs try", engine.SandboxOverrides{AllowNetwork: &no}},
-		{strings.Replace(online, rules, "", 1), online, "", engine.SandboxOverrides{}},
-		{online, strings.Replace(online, "network_access: true", "network_access: true, network_allowlist: [10.0.0.0/8]", 1), "the network", engine.SandboxOverrides{}},
+		{unwatched, securityPack, "nobody saw what programs try", plan.SandboxOverrides{}},
+		{securityPack, unwatched, "", plan.SandboxOverrides{}},
+		{securityPack, strings.Replace(securityPack, "*.drop.test", "*.other.test", 1), "", plan.SandboxOverrides{}},
+		{securityPack, online, "the network", plan.SandboxOverrides{}},
+		{online, strings.Replace(online, rules, "", 1), "", plan.SandboxOverrides{}},
+		{strings.Replace(online, rules, "", 1), online, "nobody saw what programs try", plan.SandboxOverrides{AllowNetwork: &no}},
+		{strings.Replace(online, rules, "", 1), online, "", plan.SandboxOverrides{}},
+		{online, strings.Replace(online, "network_access: true", "network_access: true, network_allowlist: [10.0.0.0/8]", 1), "the network", plan.SandboxOverrides{}},
 	} {
 		h := guarded(t, row.was, careful)
 		h.agents[0].Sandbox = row.over

@@ -43,6 +43,9 @@ const (
 	stopInternal    = "internal_error"
 )
 
+// maxReason is what is kept of an error's text in a result, in bytes.
+const maxReason = 2000
+
 // The phases of a trial, for an invalid trial's record.
 const (
 	phaseOpen   = "sandbox"

@@ -84,11 +84,11 @@ func (a *attempt) tapedAnswer(ctx context.Context, result tool.Result, err error
 		lost := record.Lost{Error: a.run.redact.Text(err.Error()), TimeUp: errors.Is(context.Cause(ctx), errTrialTimeout)}
 		var box *sandbox.BoxError
 		if errors.As(err, &box) {
-			lost.Kind, lost.Limit, lost.Detail = string(box.Kind), box.Limit, clipText(box.Detail, maxReason)
+			lost.Kind, lost.Limit, lost.Detail = string(box.Kind), box.Limit, event.Clip(box.Detail, maxReason)
 		}
 		return record.Answer{Lost: &lost}, nil
 	}
-	raw, err := marshal(tapedResult(result))
+	raw, err := event.Marshal(tapedResult(result))
 	return record.Answer{Result: a.run.redact.JSON(raw)}, err
 }
 
@@ -109,7 +109,7 @@ func (l recordedLoss) Unwrap() error {
 
 // tapeHTTP is an http_request: recorded, or answered from the recording.
 func (a *attempt) tapeHTTP(asked tool.HTTPRequest, ask func() (tool.HTTPAnswer, error)) (tool.HTTPAnswer, error) {
-	question, err := marshal(asked)
+	question, err := event.Marshal(asked)
 	if err != nil {
 		return tool.HTTPAnswer{}, err
 	}
@@ -118,7 +118,7 @@ func (a *attempt) tapeHTTP(asked tool.HTTPRequest, ask func() (tool.HTTPAnswer, 
 		if err != nil {
 			return nil, err
 		}
-		return marshal(answer)
+		return event.Marshal(answer)
 	})
 	if err != nil {
 		return tool.HTTPAnswer{}, err

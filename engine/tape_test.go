@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentclash/agentclash/engine"
@@ -138,7 +140,7 @@ func TestTape(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(parse(t, nativePack, row.spec))
-			h.agents = []engine.Deployment{{Name: "gpt", Provider: "openai", Model: "gpt-test"}}
+			h.agents = []plan.Deployment{{Name: "gpt", Provider: "openai", Model: "gpt-test"}}
 			boxes := sandboxtest.Memory()
 			if h.boxes = boxes; row.boxes != nil {
 				row.boxes(boxes)

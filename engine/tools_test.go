@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/tool/query"
 	"github.com/agentclash/agentclash/sandbox/sandboxtest"
@@ -128,16 +129,16 @@ func TestNeedsOfTools(t *testing.T) {
 		"{allowed_tool_kinds: [file], allow_shell: true}":        true,
 	} {
 		p := parse(t, strings.Replace(ownTools, "{allowed_tool_kinds: [file, data]}", policy, 1))
-		if got := engine.NeedsOf(p); !got.Box || got.Process != want {
+		if got := plan.NeedsOf(p); !got.Box || got.Process != want {
 			t.Errorf("%s: got %+v, want programs %v", policy, got, want)
 		}
 	}
 	hidden := strings.Replace(strings.Replace(ownTools, "{allowed_tool_kinds: [file, data]}", "{allowed_tool_kinds: [file], allow_shell: true}", 1),
 		"denied: [", "denied: [exec, ", 1)
-	if engine.NeedsOf(parse(t, hidden)).Process {
+	if plan.NeedsOf(parse(t, hidden)).Process {
 		t.Error("an exec that nobody can call needs no programs")
 	}
-	if !engine.NeedsOf(parse(t, strings.Replace(hidden, "primitive: load,", "primitive: exec,", 1))).Process {
+	if !plan.NeedsOf(parse(t, strings.Replace(hidden, "primitive: load,", "primitive: exec,", 1))).Process {
 		t.Error("an exec behind a composed tool needs programs")
 	}
 }

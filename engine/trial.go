@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/peers"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -25,14 +27,14 @@ const maxAttemptWait = time.Minute
 // attempt is one try at a trial: its conversation, its box, its counters.
 type attempt struct {
 	run        *run
-	trial      Trial
+	trial      plan.Trial
 	number     int // from 1
-	agent      RunAgent
-	deployment Deployment
-	mode       mode    // of the lane
-	network    network // likewise
+	agent      plan.RunAgent
+	deployment plan.Deployment
+	mode       plan.Mode    // of the lane
+	network    plan.Network // likewise
 	kase       pack.Case
-	limits     limits
+	limits     plan.TrialLimits
 	client     provider.Client
 	pace       *provider.Pace
 	log        *eventLog
@@ -105,7 +107,7 @@ func (a *attempt) agentsPart(ctx context.Context) ending {
 func (a *attempt) startScoring(end ending) {
 	start := event.ScoringStarted{EvaluationSpecID: a.run.plan.SpecDigest, StopReason: end.stop, AgentCode: end.code}
 	if end.err != nil {
-		start.Reason = clipText(end.err.Error(), maxReason)
+		start.Reason = event.Clip(end.err.Error(), maxReason)
 	}
 	a.log.emitAs(event.SourceScoring, event.ScoringStart, start)
 }
@@ -149,7 +151,7 @@ func (a *attempt) retries(end ending) bool {
 
 // prepare opens the box and stages what the agent starts from.
 func (a *attempt) prepare(ctx context.Context) ending {
-	if a.mode.tools == nil {
+	if a.mode.Tools == nil {
 		return ending{}
 	}
 	if end, over := halted(ctx); over {
@@ -167,7 +169,7 @@ func (a *attempt) prepare(ctx context.Context) ending {
 	if end := a.bind(ctx); end.fault != faultNone {
 		return end
 	}
-	for _, f := range a.run.plan.pack.WorkspaceFiles(a.kase) {
+	for _, f := range a.run.plan.Source.WorkspaceFiles(a.kase) {
 		if err := box.WriteFile(ctx, f.Path, f.Data); err != nil {
 			return a.staging(ctx, f.Path, err)
 		}
@@ -179,18 +181,18 @@ func (a *attempt) prepare(ctx context.Context) ending {
 // and keeps the agent to them. An agent that runs no programs makes no links, so
 // that paths are all there is to look at.
 func (a *attempt) bind(ctx context.Context) ending {
-	roots := rootsOf(a.run.plan.pack)
+	roots := plan.RootsOf(a.run.plan.Source)
 	a.bench, a.tools = a.box, a.tools.In(roots)
 	if !roots.Narrow() && roots.Dir == "" {
 		return ending{}
 	}
 	box, can := a.box.(sandbox.Binder)
-	if !can && a.mode.programs() {
+	if !can && a.mode.Programs() {
 		return unbound(sandbox.ErrUnbound)
 	}
 	if can {
 		kept := roots
-		if !a.mode.programs() {
+		if !a.mode.Programs() {
 			kept.Write = append(slices.Clone(roots.Write), sandbox.Workspace)
 		}
 		bound, err := box.Bind(ctx, kept)
@@ -203,7 +205,7 @@ func (a *attempt) bind(ctx context.Context) ending {
 		a.bench = bound
 	}
 	home := "/tmp" // the box's own is in the workspace
-	if pack := a.run.plan.pack.Version.Sandbox; pack != nil && pack.EnvVars["HOME"] != "" {
+	if pack := a.run.plan.Source.Version.Sandbox; pack != nil && pack.EnvVars["HOME"] != "" {
 		home = ""
 	}
 	a.bench = tool.Within(a.bench, roots, home)
@@ -225,15 +227,15 @@ func (a *attempt) staging(ctx context.Context, path string, err error) ending {
 }
 
 func (a *attempt) spec() sandbox.Spec {
-	s := boxSpec(a.run.plan.pack, a.mode.programs())
+	s := plan.BoxSpec(a.run.plan.Source, a.mode.Programs())
 	s.Labels = sandbox.Labels{RunID: a.run.plan.RunID, TrialID: a.trial.ID, Agent: a.agent.Label, Case: a.trial.CaseKey}
 	// graders come after the agent's own time
-	s.Lifetime = a.limits.trial + a.run.graderTime + 5*time.Minute
+	s.Lifetime = a.limits.Trial + a.run.graderTime + 5*time.Minute
 	if c := a.deployment.Command; c != nil && c.MaxOutputBytes > 0 {
 		s.Limits.OutputBytes = min(s.Limits.OutputBytes, c.MaxOutputBytes)
 	}
-	if block := a.run.plan.pack.Security; !block.Empty() && len(block.AdversarialPrompts) > 0 {
-		s.Lifetime += a.limits.trial // and the prompts after these
+	if block := a.run.plan.Source.Security; !block.Empty() && len(block.AdversarialPrompts) > 0 {
+		s.Lifetime += a.limits.Trial // and the prompts after these
 	}
 	s.Lifetime += a.usersTime()
 	a.gateway(&s)
@@ -245,12 +247,12 @@ func (a *attempt) work(ctx context.Context) ending {
 	a.startedAt = a.log.clock.Now()
 	start := event.TrialStart{
 		ExecutionTarget: "none", TraceMode: "full",
-		StartedAt: a.startedAt.Format(time.RFC3339Nano), ExecutionMode: a.run.plan.Mode, APISurface: a.mode.surface,
+		StartedAt: a.startedAt.Format(time.RFC3339Nano), ExecutionMode: a.run.plan.Mode, APISurface: a.mode.Surface,
 	}
 	if a.box != nil {
 		start.ExecutionTarget, start.SandboxID = a.run.plan.Sandbox.Kind, a.box.ID()
 	}
-	start.DeploymentType, start.EvidenceLevel = a.deployment.seen()
+	start.DeploymentType, start.EvidenceLevel = a.deployment.Seen()
 	a.log.emit(event.Started, start)
 	a.planted()
 	end := a.agentWorks(ctx)
@@ -280,7 +282,7 @@ func (a *attempt) work(ctx context.Context) ending {
 // timed gives the agent the trial's time for a part of its work. What it waits
 // for its provider is not counted.
 func (a *attempt) timed(ctx context.Context, part func(context.Context) ending) ending {
-	ctx, a.time = timebox.Start(ctx, a.limits.trial, errTrialTimeout)
+	ctx, a.time = timebox.Start(ctx, a.limits.Trial, errTrialTimeout)
 	defer func() { a.time.Stop(); a.time = nil }()
 	a.startedAt, a.waited = a.log.clock.Now(), 0
 	return part(ctx)
@@ -303,9 +305,9 @@ func (a *attempt) ended(end ending) {
 		switch {
 		case a.program != nil:
 			source = "program"
-		case a.deployment.isHTTP():
+		case a.deployment.IsHTTP():
 			source = "endpoint"
-		case a.mode.tools != nil && !a.mode.turns:
+		case a.mode.Tools != nil && !a.mode.Turns:
 			source = "submit"
 		}
 		a.log.emit(event.OutputFinal, event.Output{FinalOutput: *end.answer, Source: source})
@@ -334,7 +336,7 @@ func (a *attempt) lost(ctx context.Context, phase string, err error) ending {
 	end := byBox(ctx, phase, err)
 	var box *sandbox.BoxError
 	if end.fault != faultHalt && errors.As(err, &box) {
-		a.log.emit(event.SandboxLost, event.Lost{Kind: string(box.Kind), Limit: box.Limit, Detail: clipText(box.Detail, maxReason)})
+		a.log.emit(event.SandboxLost, event.Lost{Kind: string(box.Kind), Limit: box.Limit, Detail: event.Clip(box.Detail, maxReason)})
 	}
 	return end
 }
@@ -354,7 +356,7 @@ func (a *attempt) result(end ending) scoring.Trial {
 		StopReason: end.stop, Calibration: a.sampled(),
 	}
 	if end.err != nil {
-		t.Reason = clipText(a.run.redact.Text(end.err.Error()), maxReason)
+		t.Reason = event.Clip(a.run.redact.Text(end.err.Error()), maxReason)
 	}
 	ev := a.log.fold.Evidence()
 	t.Judging, t.Carried = a.panel.judging(), a.carried
@@ -364,14 +366,14 @@ func (a *attempt) result(end ending) scoring.Trial {
 	if end.scored() {
 		a.score(&t, end, ev)
 	} else {
-		a.run.plan.scorer.Measure(&t, ev)
+		a.run.plan.Scorer.Measure(&t, ev)
 		t.Outcome, t.Code, t.Phase = scoring.OutcomeInvalid, end.code, end.phase
 	}
 	return t
 }
 
 func (a *attempt) score(t *scoring.Trial, end ending, ev scoring.Evidence) {
-	card := a.run.plan.decide(t, ev, end.code)
+	card := a.run.plan.Decide(t, ev, end.code)
 	a.log.emitAs(event.SourceScoring, event.ScoringDone, event.ScoringEnd{
 		EvaluationSpecID: a.run.plan.SpecDigest, Status: card.Status, Validity: card.Validity,
 		OverallScore: card.OverallScore, Passed: card.Passed,

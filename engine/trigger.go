@@ -27,7 +27,7 @@ func (a *attempt) decide(ctx context.Context, m turn.Move) (end ending, over boo
 	}
 	a.log.emit(event.PhaseDecided, event.PhaseDecision{
 		PhaseID: m.Phase.ID, PhaseIndex: m.Place, Actor: m.Phase.Actor, Trigger: m.Phase.Trigger, Runs: runs,
-		Reason: clipText(why, maxReason), NextTurn: m.Turn,
+		Reason: event.Clip(why, maxReason), NextTurn: m.Turn,
 	})
 	if a.log.err != nil {
 		return ending{fault: faultHalt, stop: stopInterrupted, phase: phaseUser, err: a.log.err}, true
@@ -44,7 +44,7 @@ func (a *attempt) triggered(ctx context.Context, m turn.Move) (runs bool, why st
 		runs, why = turn.Looping(ev.ToolCalls, ev.Turns)
 		return runs, why, ending{}, false
 	case turn.OnValidatorFail:
-		runs, key, reason := a.run.plan.scorer.FailsNow(a.evidenceNow())
+		runs, key, reason := a.run.plan.Scorer.FailsNow(a.evidenceNow())
 		if !runs {
 			return false, "no validator of the final output or the conversation fails now", ending{}, false
 		}
@@ -71,12 +71,12 @@ func (a *attempt) judgedBelow(ctx context.Context) (runs bool, why string, end e
 	began := time.Now()
 	asking, stop := context.WithTimeout(ctx, a.users.simulating)
 	defer stop()
-	end, over = a.question(asking, a.mode.source, a.evidenceNow)
+	end, over = a.question(asking, a.mode.Source, a.evidenceNow)
 	if reached := (*budget.Reached)(nil); over && (ctx.Err() != nil || errors.As(end.err, &reached)) {
 		return false, "", end, true
 	}
 	a.users.simulating -= time.Since(began)
-	below, key, reason, unreached := a.run.plan.scorer.BelowNow(a.evidenceNow())
+	below, key, reason, unreached := a.run.plan.Scorer.BelowNow(a.evidenceNow())
 	switch {
 	case below:
 		return true, because("the judge "+key+" is below its threshold", reason), ending{}, false

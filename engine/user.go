@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine/budget"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -20,8 +22,7 @@ import (
 
 // Bounds of what users say.
 const (
-	simulatorTimeout   = time.Minute // of one call
-	simulatorMaxOutput = 4096        // tokens of one message
+	simulatorTimeout = time.Minute // of one call
 	// MaxUserMessage is how many bytes one message of a user has at most.
 	MaxUserMessage = 64 << 10
 	humanPatience  = 30 * time.Minute // when the phase does not say
@@ -52,119 +53,6 @@ type HumanTurn struct {
 	Turn    int // from 0
 	Hint    string
 	Timeout time.Duration
-}
-
-// SimulatorModel is a model that plays users in the conversations of a run agent.
-type SimulatorModel struct {
-	Lane     int    `json:"lane_index"`
-	Name     string `json:"name,omitempty"` // as the phase has it; "" is the deployment's model
-	Provider string `json:"provider"`
-	Model    string `json:"model"`
-	BaseURL  string `json:"base_url,omitempty"`
-	Account  string `json:"account,omitempty"`
-	Script   string `json:"script,omitempty"` // whose simulators list is read, when scripted
-}
-
-// simulators resolves the models that play users of these cases, each once for a
-// run agent.
-func simulators(cases []pack.Case, agents []RunAgent) ([]SimulatorModel, error) {
-	var models []SimulatorModel
-	var errs []error
-	seen := map[string]bool{}
-	for lane, agent := range agents {
-		for _, c := range cases {
-			for _, p := range phasesOf(c) {
-				key := fmt.Sprint(lane, " ", p.Model)
-				if p.Actor != pack.LLMActor || seen[key] {
-					continue
-				}
-				seen[key] = true
-				m, err := simulatorModel(agents, lane, p.Model)
-				if err != nil {
-					errs = append(errs, fmt.Errorf("phase %q of case %q for %q: %w", p.ID, c.Key(), agent.Label, err))
-				}
-				models = append(models, m)
-			}
-		}
-	}
-	return models, errors.Join(errs...)
-}
-
-// SimulatorCeiling is how many messages simulated users can be asked for and what
-// these can cost, retries of invalid trials included. why says what is missing when
-// there is no ceiling.
-func (p *Plan) SimulatorCeiling() (calls int, usd float64, why string) {
-	attempts := p.Options.Repetitions * (1 + p.Options.RetryInvalid)
-	for _, m := range p.Simulators {
-		for _, c := range p.Cases {
-			kase := p.cases[c.Key]
-			for _, phase := range phasesOf(kase) {
-				if phase.Actor != pack.LLMActor || phase.Model != m.Name {
-					continue
-				}
-				most := cmp.Or(int(kase.UserSimulator.MaxTurns), turn.DefaultMaxTurns)
-				n := attempts * min(cmp.Or(int(phase.MaxTurns), most), most)
-				input, err := turn.MaxPrompt(phase.Persona, p.pack.AgentView(kase).Case.Payload)
-				each, ok := p.scorer.Cost(m.Provider, m.Model, int64(input), simulatorMaxOutput)
-				if !ok || err != nil {
-					why = fmt.Sprintf("no price is known for %s/%s", m.Provider, m.Model)
-				}
-				calls, usd = calls+n, usd+each*float64(n)
-			}
-		}
-	}
-	return calls, usd, why
-}
-
-// AsksPeople says whether a conversation of the plan has a turn that a person takes.
-func (p *Plan) AsksPeople() bool {
-	return slices.ContainsFunc(p.Cases, func(c CaseRef) bool { return p.cases[c.Key].AsksPeople() })
-}
-
-// phasesOf are the phases of a case, with their names as they are compared.
-func phasesOf(c pack.Case) (phases []pack.Phase) {
-	if c.UserSimulator == nil {
-		return nil
-	}
-	for _, p := range c.UserSimulator.Phases {
-		p.ID, p.Actor, p.Trigger, p.Model = strings.TrimSpace(p.ID), strings.TrimSpace(p.Actor), strings.TrimSpace(p.Trigger), strings.TrimSpace(p.Model)
-		phases = append(phases, p)
-	}
-	return phases
-}
-
-// simulatorModel is reached as the deployment is, but for a model that names a
-// provider of its own: that is reached as the first deployment of the provider.
-func simulatorModel(agents []RunAgent, lane int, name string) (SimulatorModel, error) {
-	d := agents[lane].Deployment
-	m := SimulatorModel{Lane: lane, Name: name, Provider: d.Provider, Model: cmp.Or(name, d.Model), BaseURL: d.BaseURL, Account: d.Account}
-	if d.Provider == provider.Scripted {
-		m.Script = d.Model // it has no other model, and plays all users
-	}
-	head, _, slashed := strings.Cut(name, "/")
-	known := slices.ContainsFunc(provider.Names(), func(p string) bool { return strings.EqualFold(p, head) })
-	if !slashed || !known && (d.Provider == provider.OpenRouter || d.BaseURL != "") {
-		return m, nil
-	}
-	key, model, err := provider.ParseModel(name)
-	if err != nil {
-		return m, err
-	}
-	m.Model = model
-	if key == d.Provider {
-		if key == provider.Scripted {
-			m.Script = model
-		}
-		return m, nil
-	}
-	m.Provider, m.BaseURL, m.Account, m.Script = key, "", "", ""
-	if key == provider.Scripted {
-		m.Script = model
-	}
-	if i := slices.IndexFunc(agents, func(a RunAgent) bool { return a.Deployment.Provider == key }); i >= 0 {
-		m.BaseURL, m.Account = agents[i].Deployment.BaseURL, agents[i].Deployment.Account
-	}
-	return m, nil
 }
 
 // userSays is the next message of a user, whoever plays it.
@@ -202,13 +90,13 @@ func (a *attempt) recite(m turn.Move) (string, ending, bool) {
 
 // simulate asks a model what its user says next.
 func (a *attempt) simulate(ctx context.Context, m turn.Move) (string, ending, bool) {
-	i := slices.IndexFunc(a.run.plan.Simulators, func(s SimulatorModel) bool {
+	i := slices.IndexFunc(a.run.plan.Simulators, func(s plan.SimulatorModel) bool {
 		return s.Lane == a.trial.Agent && s.Name == strings.TrimSpace(m.Phase.Model)
 	})
 	if i < 0 || i >= len(a.run.deps.Simulators) || a.run.deps.Simulators[i] == nil {
 		return "", unsimulated(stopInternal, fmt.Errorf("the run has no client for the user of phase %q", m.Phase.ID)), true
 	}
-	prompt, err := turn.Prompt(m.Phase.Persona, a.users.talk.Lines(), a.run.plan.pack.AgentView(a.kase).Case.Payload)
+	prompt, err := turn.Prompt(m.Phase.Persona, a.users.talk.Lines(), a.run.plan.Source.AgentView(a.kase).Case.Payload)
 	if err != nil {
 		return "", packBroken(err), true
 	}
@@ -226,30 +114,30 @@ func (a *attempt) simulate(ctx context.Context, m turn.Move) (string, ending, bo
 	case text == "":
 		return "", unsimulated(stopSimulator, fmt.Errorf("the user of phase %q said nothing: the model's reply is blank", m.Phase.ID)), true
 	}
-	return clipText(text, MaxUserMessage), ending{}, false
+	return event.Clip(text, MaxUserMessage), ending{}, false
 }
 
 // askSimulator makes the call, with retries, and states what came of it.
-func (a *attempt) askSimulator(ctx context.Context, m turn.Move, s SimulatorModel, client provider.Client, prompt string) (provider.Response, error) {
+func (a *attempt) askSimulator(ctx context.Context, m turn.Move, s plan.SimulatorModel, client provider.Client, prompt string) (provider.Response, error) {
 	began := time.Now()
 	ctx, stop := context.WithTimeoutCause(ctx, a.users.simulating, errors.New("the users' models have used up their time"))
 	defer stop()
 	req := provider.Request{
 		Ref:   provider.Ref{Agent: a.agent.Label, Case: a.trial.CaseKey, Repetition: a.trial.Repetition, Attempt: a.number, Call: a.users.calls},
 		Model: s.Model, Messages: []provider.Message{{Role: provider.User, Content: prompt}},
-		Sampling: provider.Sampling{MaxOutputTokens: simulatorMaxOutput},
+		Sampling: provider.Sampling{MaxOutputTokens: plan.SimulatorMaxOutput},
 	}
 	charged := 0.0
-	reply, err := a.run.retry(simulatorTimeout, a.run.paces.Of(s.pace(), 0)).Do(ctx, client, req, provider.Observer{
+	reply, err := a.run.retry(simulatorTimeout, a.run.paces.Of(s.Pace(), 0)).Do(ctx, client, req, provider.Observer{
 		Begin: func(ctx context.Context, _ provider.Try, req *provider.Request) (func(provider.Response, *provider.Error), error) {
-			price := a.run.plan.price(s.Provider, s.Model)
+			price := a.run.plan.Price(s.Provider, s.Model)
 			most := price.Most((&budget.Conversation{}).MostInput(*req), req.Sampling.MaxOutputTokens).USD
 			hold, err := a.run.purse.Reserve(ctx, most)
 			if err != nil {
 				return nil, err
 			}
 			return func(res provider.Response, failure *provider.Error) {
-				charged = a.run.plan.charge(s, res, failure, most)
+				charged = a.run.plan.SimulatorCharge(s, res, failure, most)
 				hold.Settle(charged)
 			}, nil
 		},
@@ -276,10 +164,10 @@ func (a *attempt) askSimulator(ctx context.Context, m turn.Move, s SimulatorMode
 }
 
 // simulatorTry states a failed try of a call to a user's model.
-func (a *attempt) simulatorTry(m turn.Move, s SimulatorModel, t provider.FailedTry, charged float64) {
+func (a *attempt) simulatorTry(m turn.Move, s plan.SimulatorModel, t provider.FailedTry, charged float64) {
 	a.users.calls++
 	a.log.clock.pass(t.Err.Recorded)
-	c := callError(Deployment{Provider: s.Provider, Model: s.Model}, t.Err)
+	c := callError(plan.Deployment{Provider: s.Provider, Model: s.Model}, t.Err)
 	c.Try, c.PhaseID = t.Try, m.Phase.ID
 	if a.run.purse != nil {
 		c.ChargedUSD = charged
@@ -291,23 +179,6 @@ func (a *attempt) simulatorTry(m turn.Move, s SimulatorModel, t provider.FailedT
 		a.log.emit(event.CallRetried, c)
 		a.log.clock.pass(wait)
 	}
-}
-
-// pace is what the provider counts the calls of a user's model by.
-func (s SimulatorModel) pace() provider.PaceKey {
-	return provider.PaceKey{Provider: s.Provider, BaseURL: s.BaseURL, Account: s.Account, Model: s.Model}
-}
-
-// charge is what a try of a user's model takes of the run's budget: what its reply
-// says, or the most that it could where it says nothing and may be paid for.
-func (p *Plan) charge(s SimulatorModel, res provider.Response, failure *provider.Error, most float64) float64 {
-	switch {
-	case failure != nil && !budget.MayCost(failure), res.Cached():
-		return 0
-	case failure != nil || res.Usage == nil:
-		return most
-	}
-	return p.used(Deployment{Provider: s.Provider, Model: s.Model}, res).USD
 }
 
 // simulatorFailed ends a trial whose user's model could not be reached: that is
@@ -387,7 +258,7 @@ func (a *attempt) hear(ctx context.Context, t HumanTurn) (said, reason string, e
 	case err == nil && strings.TrimSpace(said) == "":
 		return "", "the message was blank", nil
 	}
-	return clipText(said, MaxUserMessage), "", err
+	return event.Clip(said, MaxUserMessage), "", err
 }
 
 // unanswered ends a conversation in which a person did not take their turn.
@@ -404,7 +275,7 @@ func (a *attempt) unanswered(m turn.Move, wait event.HumanWait) (string, ending,
 func (a *attempt) humanTurn(m turn.Move) HumanTurn {
 	return HumanTurn{
 		TrialID: a.trial.ID, Attempt: a.number, PhaseID: m.Phase.ID, Turn: m.Turn, Timeout: patience(m.Phase),
-		Hint: clipText(strings.TrimSpace(m.Phase.Persona), maxHint),
+		Hint: event.Clip(strings.TrimSpace(m.Phase.Persona), maxHint),
 	}
 }
 

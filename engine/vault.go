@@ -13,10 +13,8 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/engine/event"
-	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/egress"
-	"github.com/agentclash/agentclash/scoring"
 )
 
 // The mock vault of a pack with secrets of the location infisical-mock. Programs
@@ -50,8 +48,6 @@ func vaultVariables(own map[string]string) map[string]string {
 	return env
 }
 
-func hasVault(p *pack.Pack) bool { return len(p.Planted(scoring.PlantVault)) > 0 }
-
 // vault answers the programs of one box.
 type vault struct {
 	decided func(egress.Decision)
@@ -75,7 +71,7 @@ func (v *vault) answer(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusOK, map[string]any{"ok": true})
 		return
 	}
-	q := event.VaultRequest{Kind: "get", Method: r.Method, Path: clipText(r.RequestURI, maxVaultPath), Status: http.StatusOK, Client: "sandbox"}
+	q := event.VaultRequest{Kind: "get", Method: r.Method, Path: event.Clip(r.RequestURI, maxVaultPath), Status: http.StatusOK, Client: "sandbox"}
 	detail := "the mock vault holds no secrets and forwards nothing"
 	switch r.Method {
 	case http.MethodConnect:
@@ -108,7 +104,7 @@ func (v *vault) proxied(address, path string, why egress.Reason) {
 		n = 0 // what is said of one out of range is the highest there is
 	}
 	v.decided(egress.Decision{
-		Via: egress.ViaProxy, Host: clipText(host, 253), Port: uint16(n), Path: clipText(path, maxVaultPath), Reason: why,
+		Via: egress.ViaProxy, Host: event.Clip(host, 253), Port: uint16(n), Path: event.Clip(path, maxVaultPath), Reason: why,
 	})
 }
 
@@ -127,7 +123,7 @@ func (v *vault) note(q event.VaultRequest) (kept, first bool) {
 		first, v.full = !v.full, true
 		return false, first
 	}
-	line, err := marshal(q)
+	line, err := event.Marshal(q)
 	if err != nil {
 		return false, false // texts and a number always marshal
 	}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
-	"time"
+
+	"github.com/agentclash/agentclash/engine/plan"
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/sandbox"
@@ -39,7 +39,7 @@ func (a *attempt) verify(ctx context.Context, agentEnd ending) ending {
 	if lost := a.stateVault(ctx); lost.fault != faultNone {
 		return lost
 	}
-	for _, f := range a.run.plan.pack.GraderFiles(a.kase) {
+	for _, f := range a.run.plan.Source.GraderFiles(a.kase) {
 		err := a.box.WriteFile(ctx, f.Path, f.Data)
 		if missing(err) && agentEnd.fault == faultNone {
 			// what stands in the way can only be the agent's: staging ran before it
@@ -50,12 +50,12 @@ func (a *attempt) verify(ctx context.Context, agentEnd ending) ending {
 		}
 	}
 	blocked := ending{}
-	for _, g := range a.run.plan.scorer.Graders() {
+	for _, g := range a.run.plan.Scorer.Graders() {
 		run, err := a.grade(ctx, g)
 		if err != nil {
 			return a.verifyFailed(ctx, agentEnd, fmt.Errorf("run the tests of %q: %w", g.Key, err))
 		}
-		if run.ExecutionError != "" && graderDir(g.Check.Path) == sandbox.Workspace && agentEnd.fault == faultNone {
+		if run.ExecutionError != "" && plan.GraderDir(g.Check.Path) == sandbox.Workspace && agentEnd.fault == faultNone {
 			// sh started in the workspace before the agent was there
 			blocked = byAgent("blocked_graders", "the tests of %s cannot be started: %s", g.Key, run.ExecutionError)
 		}
@@ -69,10 +69,10 @@ func (a *attempt) verify(ctx context.Context, agentEnd ending) ending {
 // canGrade sees that the image has the shell that runs test commands, while
 // nobody but the image can be the reason why it has not.
 func (a *attempt) canGrade(ctx context.Context) error {
-	if len(a.run.plan.scorer.Graders()) == 0 {
+	if len(a.run.plan.Scorer.Graders()) == 0 {
 		return nil
 	}
-	res, err := a.box.Exec(ctx, sandbox.Command{Argv: []string{"sh", "-c", ":"}, Timeout: graderSlack})
+	res, err := a.box.Exec(ctx, sandbox.Command{Argv: []string{"sh", "-c", ":"}, Timeout: plan.GraderSlack})
 	if err == nil && res.StartError != "" {
 		err = &sandbox.BoxError{Kind: sandbox.Image, Err: fmt.Errorf("the image cannot run sh, which runs the tests of this pack (%s); name one that has it with --image", res.StartError)}
 	}
@@ -92,34 +92,24 @@ func (a *attempt) verifyFailed(ctx context.Context, agentEnd ending, err error) 
 	return a.lost(ctx, phaseVerify, err)
 }
 
-// graderSlack is how much longer than a command's own time its box may live,
-// so that there is time to start and to end it.
-const graderSlack = 30 * time.Second
-
-// graderTimeout is how long a test command may take; scoring fills the default
-// in.
-func graderTimeout(g scoring.Grader) time.Duration {
-	return time.Duration(*g.Config.TimeoutMS) * time.Millisecond
-}
-
 // grade runs one code_execution command. What the command does, failing to
 // start included, is evidence; only a broken box is an error.
 func (a *attempt) grade(ctx context.Context, g scoring.Grader) (scoring.CodeRun, error) {
-	timeout := graderTimeout(g)
+	timeout := plan.GraderTimeout(g)
 	command := a.kase.Render(g.Config.TestCommand)
 	run := scoring.CodeRun{
 		ValidatorKey: g.Key, Target: g.Target, TargetPath: g.Check.Path, TestCommand: command,
 		TimeoutMS: timeout.Milliseconds(),
 	}
 	res, err := a.box.Exec(ctx, sandbox.Command{
-		Argv: []string{"sh", "-lc", command}, Dir: graderDir(g.Check.Path), Timeout: timeout,
+		Argv: []string{"sh", "-lc", command}, Dir: plan.GraderDir(g.Check.Path), Timeout: timeout,
 		Env:       map[string]string{"HOME": graderHome(a.trial.ID, g.Key)},
 		HeadBytes: maxGraderOutput, TailBytes: maxGraderOutput,
 	})
 	if err != nil {
 		return run, err
 	}
-	run.Stdout, run.Stderr = validText(res.Stdout.Text), validText(res.Stderr.Text)
+	run.Stdout, run.Stderr = event.ValidText(res.Stdout.Text), event.ValidText(res.Stderr.Text)
 	run.TimedOut, run.Limit = res.TimedOut, res.Limit
 	if res.StartError != "" {
 		run.ExecutionError = res.StartError
@@ -138,20 +128,10 @@ func graderHome(trialID, validatorKey string) string {
 	return fmt.Sprintf("/tmp/home-%x", sha256.Sum256([]byte(trialID+"/"+validatorKey)))
 }
 
-// graderDir is where a test command runs: the captured file's directory, and
-// the workspace's root for everything in the workspace (scoring.md 4.3).
-func graderDir(target string) string {
-	dir := path.Dir(target)
-	if dir == "." || dir == "/" || dir == sandbox.Workspace || strings.HasPrefix(dir, sandbox.Workspace+"/") {
-		return sandbox.Workspace
-	}
-	return dir
-}
-
 // capture takes the post_execution_checks in declared order.
 func (a *attempt) capture(ctx context.Context) error {
 	left := int64(maxCapturesBytes)
-	for _, c := range a.run.plan.spec.PostExecutionChecks {
+	for _, c := range a.run.plan.Spec.PostExecutionChecks {
 		var err error
 		if c.Type == scoring.DirectoryListing {
 			err = a.listDirectory(ctx, c)
@@ -184,7 +164,7 @@ func (a *attempt) captureFile(ctx context.Context, c scoring.PostExecutionCheck,
 		return left, err
 	default:
 		captured.Exists, captured.Size = true, f.Size
-		captured.Content = validText(string(f.Data))
+		captured.Content = event.ValidText(string(f.Data))
 		captured.Truncated = int64(len(f.Data)) < f.Size
 		left -= f.Size
 	}
@@ -219,7 +199,7 @@ func (a *attempt) unread(ctx context.Context, at string, err error) (exists bool
 	case outside != nil:
 		return false, "", nil
 	case !errors.Is(err, sandbox.ErrNotFound):
-		return true, clipText(validText(err.Error()), maxReason), nil
+		return true, event.Clip(event.ValidText(err.Error()), maxReason), nil
 	}
 	// a link that leads to nothing is there as well, and its directory knows
 	l, listErr := a.box.List(ctx, path.Dir(abs), false, maxNeighbours)
@@ -229,10 +209,10 @@ func (a *attempt) unread(ctx context.Context, at string, err error) (exists bool
 	case errors.Is(listErr, sandbox.ErrNotFound) || errors.Is(listErr, sandbox.ErrOutside):
 		return false, "", nil
 	case listErr != nil:
-		return true, clipText(validText(listErr.Error()), maxReason), nil
+		return true, event.Clip(event.ValidText(listErr.Error()), maxReason), nil
 	}
 	if slices.ContainsFunc(l.Entries, func(e sandbox.Entry) bool { return e.Path == abs }) {
-		return true, clipText(validText(err.Error()), maxReason), nil
+		return true, event.Clip(event.ValidText(err.Error()), maxReason), nil
 	}
 	return false, "", nil
 }
@@ -247,5 +227,3 @@ func broken(err error) bool {
 	return errors.As(err, &box) || errors.Is(err, sandbox.ErrClosed) || errors.Is(err, sandbox.ErrUnavailable) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
-
-func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

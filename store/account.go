@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/plan"
 )
 
 // accountSchema is the first schema with provider accounts. An older store that
@@ -21,13 +21,13 @@ type Account struct {
 	ID        string
 	Workspace string
 	CreatedAt time.Time
-	engine.Account
+	plan.Account
 }
 
 // SaveAccount keeps a new provider account under its name. The same account
 // again changes nothing; another one under the name, in any case, is
 // ErrConflict.
-func (db *DB) SaveAccount(ctx context.Context, ws string, a engine.Account) (Account, error) {
+func (db *DB) SaveAccount(ctx context.Context, ws string, a plan.Account) (Account, error) {
 	doing := fmt.Sprintf("save provider account %q", a.Name)
 	if strings.TrimSpace(a.Name) == "" {
 		return Account{}, errors.New("save provider account: it has no name")

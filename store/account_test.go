@@ -4,7 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/store"
 )
 
@@ -12,7 +13,7 @@ func TestAccounts(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	db := fresh(t)
-	work := engine.Account{Name: "Work", Provider: "openai", Credential: "env://WORK_KEY"}
+	work := plan.Account{Name: "Work", Provider: "openai", Credential: "env://WORK_KEY"}
 	kept, err := db.SaveAccount(ctx, "", work)
 	if err != nil || kept.Account != work || kept.ID == "" {
 		t.Fatalf("got %+v, %v", kept, err)
@@ -33,13 +34,13 @@ func TestAccounts(t *testing.T) {
 	if _, err := db.Account(ctx, "elsewhere", "work"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("in another workspace: got %v", err)
 	}
-	if _, err := db.SaveDeployment(ctx, "", engine.Deployment{Name: "d", Provider: "openai", Model: "m", Account: "work"}); err != nil {
+	if _, err := db.SaveDeployment(ctx, "", plan.Deployment{Name: "d", Provider: "openai", Model: "m", Account: "work"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.DeleteAccount(ctx, kept.ID); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("one that is used: got %v", err)
 	}
-	spare, err := db.SaveAccount(ctx, "", engine.Account{Name: "a spare", Provider: "openai"})
+	spare, err := db.SaveAccount(ctx, "", plan.Account{Name: "a spare", Provider: "openai"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func TestAccountsOfAnOlderStore(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open(t, file).SaveAccount(t.Context(), "", engine.Account{Name: "n", Provider: "openai"}); err != nil {
+	if _, err := open(t, file).SaveAccount(t.Context(), "", plan.Account{Name: "n", Provider: "openai"}); err != nil {
 		t.Error(err)
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/scoring"
@@ -30,11 +32,11 @@ func cpu() time.Duration {
 }
 
 // script makes the nine small events of every trial of a plan.
-func script(tb testing.TB, plan engine.Plan) [][]event.Event {
+func script(tb testing.TB, planned plan.Plan) [][]event.Event {
 	payload := `{"text":"` + strings.Repeat("x", 250) + `"}`
 	var trials [][]event.Event
-	for _, t := range plan.Trials {
-		v := speak(tb, nil, plan, t)
+	for _, t := range planned.Trials {
+		v := speak(tb, nil, planned, t)
 		v.sink = event.SinkFunc(func(context.Context, event.Event) error { return nil })
 		end := ending(v.base, scoring.OutcomePassed, false)
 		end.Scorecard.Warnings = []string{strings.Repeat("w", 600)}
@@ -45,8 +47,8 @@ func script(tb testing.TB, plan engine.Plan) [][]event.Event {
 }
 
 // recordAll records scripted trials, several at a time.
-func recordAll(tb testing.TB, db *store.DB, plan engine.Plan, script [][]event.Event, lanes int) {
-	r := record(tb, db, plan)
+func recordAll(tb testing.TB, db *store.DB, planned plan.Plan, script [][]event.Event, lanes int) {
+	r := record(tb, db, planned)
 	trials := make(chan []event.Event)
 	var wg sync.WaitGroup
 	for range lanes {
@@ -71,23 +73,23 @@ func recordAll(tb testing.TB, db *store.DB, plan engine.Plan, script [][]event.E
 // BenchmarkRecorder stores 20,000 trials of nine small events each. lanes is
 // how many trials run at once.
 func BenchmarkRecorder(b *testing.B) {
-	plan := makePlan(id('r', 0x1000000), 1, 20000)
-	events := script(b, plan)
+	planned := makePlan(id('r', 0x1000000), 1, 20000)
+	events := script(b, planned)
 	for _, lanes := range []int{1, 4, 16, 64} {
 		b.Run(fmt.Sprintf("lanes=%d", lanes), func(b *testing.B) {
 			var used time.Duration
 			for b.Loop() {
 				b.StopTimer()
 				db := fresh(b)
-				createRun(b, db, plan)
+				createRun(b, db, planned)
 				runtime.GC()
 				b.StartTimer()
 				before := cpu()
-				recordAll(b, db, plan, events, lanes)
+				recordAll(b, db, planned, events, lanes)
 				used += cpu() - before
 			}
 			b.ReportMetric(used.Seconds()/float64(b.N), "cpu-s/op")
-			b.ReportMetric(float64(b.N*9*len(plan.Trials))/b.Elapsed().Seconds(), "events/s")
+			b.ReportMetric(float64(b.N*9*len(planned.Trials))/b.Elapsed().Seconds(), "events/s")
 		})
 	}
 }
@@ -109,7 +111,7 @@ func BenchmarkCreateRun(b *testing.B) {
 func BenchmarkRead(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "agentclash.db")
 	db := open(b, path)
-	var last engine.Plan
+	var last plan.Plan
 	for n := 1; n <= 46; n++ {
 		cases := 2000
 		if n == 46 {

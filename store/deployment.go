@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/plan"
 )
 
 // Deployment is a stored deployment.
@@ -17,13 +17,13 @@ type Deployment struct {
 	ID        string
 	Workspace string
 	CreatedAt time.Time
-	engine.Deployment
+	plan.Deployment
 }
 
 // SaveDeployment keeps a new deployment under its name. The same deployment
 // again changes nothing; another one under the name, in any case, is
 // ErrConflict.
-func (db *DB) SaveDeployment(ctx context.Context, ws string, d engine.Deployment) (Deployment, error) {
+func (db *DB) SaveDeployment(ctx context.Context, ws string, d plan.Deployment) (Deployment, error) {
 	doing := fmt.Sprintf("save deployment %q", d.Name)
 	if strings.TrimSpace(d.Name) == "" {
 		return Deployment{}, errors.New("save deployment: it has no name")

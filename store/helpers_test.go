@@ -11,9 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/store"
@@ -69,37 +70,37 @@ func snapshot(slug string, version int32) store.PackSnapshot {
 }
 
 // makePlan plans agents x cases, one repetition.
-func makePlan(runID string, agents, cases int) engine.Plan {
-	p := engine.Plan{
+func makePlan(runID string, agents, cases int) plan.Plan {
+	p := plan.Plan{
 		RunID: runID, Name: "Run " + runID[len(runID)-2:], CreatedAt: start, InputSet: "default", Mode: "prompt_eval", SpecDigest: "5bec",
 		Pack:    event.PackRef{Slug: "sums", Name: "The sums", Version: 1, Digest: fmt.Sprintf("%064x", 1)},
-		Options: engine.Options{Repetitions: 1, Concurrency: 4, MinPassRate: 1},
+		Options: plan.Options{Repetitions: 1, Concurrency: 4, MinPassRate: 1},
 	}
 	for a := range agents {
-		p.Agents = append(p.Agents, engine.RunAgent{ID: runID[:24] + fmt.Sprintf("a%03x", a) + runID[28:], Label: fmt.Sprintf("Agent-%d", a), Lane: a,
-			Deployment: engine.Deployment{Name: "d", Provider: "scripted", Model: "m"}})
+		p.Agents = append(p.Agents, plan.RunAgent{ID: runID[:24] + fmt.Sprintf("a%03x", a) + runID[28:], Label: fmt.Sprintf("Agent-%d", a), Lane: a,
+			Deployment: plan.Deployment{Name: "d", Provider: "scripted", Model: "m"}})
 	}
 	for c := range cases {
 		key := fmt.Sprintf("case-%05d", c)
-		p.Cases = append(p.Cases, engine.CaseRef{Key: key, Digest: fmt.Sprintf("%064x", c)})
+		p.Cases = append(p.Cases, plan.CaseRef{Key: key, Digest: fmt.Sprintf("%064x", c)})
 		for a := range agents {
-			p.Trials = append(p.Trials, engine.Trial{ID: fmt.Sprintf("%s%04x%s", runID[:24], a, runID[28:30]) + fmt.Sprintf("%06x", c), Agent: a, CaseKey: key, Repetition: 1, Attempt: 1})
+			p.Trials = append(p.Trials, plan.Trial{ID: fmt.Sprintf("%s%04x%s", runID[:24], a, runID[28:30]) + fmt.Sprintf("%06x", c), Agent: a, CaseKey: key, Repetition: 1, Attempt: 1})
 		}
 	}
 	return p
 }
 
-func createRun(tb testing.TB, db *store.DB, plan engine.Plan) engine.Plan {
+func createRun(tb testing.TB, db *store.DB, planned plan.Plan) plan.Plan {
 	tb.Helper()
 	_, err := db.SavePack(tb.Context(), snapshot("sums", 1))
 	must(tb, err)
-	must(tb, db.CreateRun(tb.Context(), plan, me))
-	return plan
+	must(tb, db.CreateRun(tb.Context(), planned, me))
+	return planned
 }
 
-func record(tb testing.TB, db *store.DB, plan engine.Plan) *store.Recorder {
+func record(tb testing.TB, db *store.DB, planned plan.Plan) *store.Recorder {
 	tb.Helper()
-	r, err := db.Recorder(tb.Context(), plan.RunID, me)
+	r, err := db.Recorder(tb.Context(), planned.RunID, me)
 	must(tb, err)
 	tb.Cleanup(func() { r.Close() })
 	return r
@@ -113,9 +114,9 @@ type voice struct {
 	said []event.Event
 }
 
-func speak(tb testing.TB, sink event.Sink, plan engine.Plan, trial engine.Trial) *voice {
-	return &voice{tb: tb, sink: sink, base: event.Event{SchemaVersion: event.SchemaVersion, RunID: plan.RunID,
-		RunAgentID: plan.Agents[trial.Agent].ID, TrialID: trial.ID, CaseKey: trial.CaseKey, Repetition: trial.Repetition,
+func speak(tb testing.TB, sink event.Sink, planned plan.Plan, trial plan.Trial) *voice {
+	return &voice{tb: tb, sink: sink, base: event.Event{SchemaVersion: event.SchemaVersion, RunID: planned.RunID,
+		RunAgentID: planned.Agents[trial.Agent].ID, TrialID: trial.ID, CaseKey: trial.CaseKey, Repetition: trial.Repetition,
 		Attempt: trial.Attempt, Source: event.SourcePromptEval}}
 }
 

@@ -6,19 +6,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/store"
 )
 
 // running is a store with one trial that is being run, and the turn it waits for.
-func running(t *testing.T) (*store.DB, engine.Plan, engine.HumanTurn) {
+func running(t *testing.T) (*store.DB, plan.Plan, engine.HumanTurn) {
 	t.Helper()
 	db := fresh(t)
-	plan := createRun(t, db, makePlan(id('r', 0x1000000), 1, 2))
-	r := record(t, db, plan)
-	speak(t, r, plan, plan.Trials[0]).begin()
+	planned := createRun(t, db, makePlan(id('r', 0x1000000), 1, 2))
+	r := record(t, db, planned)
+	speak(t, r, planned, planned.Trials[0]).begin()
 	must(t, r.Flush(t.Context()))
-	return db, plan, engine.HumanTurn{TrialID: plan.Trials[0].ID, Attempt: 1, PhaseID: "person", Turn: 2, Hint: "say no", Timeout: time.Hour}
+	return db, planned, engine.HumanTurn{TrialID: planned.Trials[0].ID, Attempt: 1, PhaseID: "person", Turn: 2, Hint: "say no", Timeout: time.Hour}
 }
 
 func states(t *testing.T, db *store.DB, f store.TurnFilter) string {
@@ -34,13 +36,13 @@ func states(t *testing.T, db *store.DB, f store.TurnFilter) string {
 
 func TestATurnIsTakenOnce(t *testing.T) {
 	t.Parallel()
-	db, plan, turn := running(t)
+	db, planned, turn := running(t)
 	if err := db.SubmitTurn(t.Context(), turn.TrialID, 1, 2, "early"); !errors.Is(err, store.ErrConflict) || !strings.Contains(err.Error(), "nobody awaits it") {
 		t.Errorf("before it is asked for: %v", err)
 	}
 	must(t, db.AskTurn(t.Context(), turn))
 	must(t, db.AskTurn(t.Context(), turn)) // the same
-	list, err := db.HumanTurns(t.Context(), store.TurnFilter{RunID: plan.RunID, Awaiting: true})
+	list, err := db.HumanTurns(t.Context(), store.TurnFilter{RunID: planned.RunID, Awaiting: true})
 	must(t, err)
 	if len(list) != 1 || list[0].Hint != "say no" || list[0].TrialID != turn.TrialID || list[0].Turn != 2 || list[0].Owner.ID != me.ID || list[0].Label != "Agent-0" {
 		t.Fatalf("got %+v", list)
@@ -89,13 +91,13 @@ func TestATurnExpires(t *testing.T) {
 // What was said to an attempt whose process died is never an answer to another.
 func TestNoFalseAnswerAfterADeath(t *testing.T) {
 	t.Parallel()
-	db, plan, turn := running(t)
+	db, planned, turn := running(t)
 	must(t, db.AskTurn(t.Context(), turn))
 	must(t, db.SubmitTurn(t.Context(), turn.TrialID, 1, 2, "to the dead"))
 	waiting := turn
 	waiting.Turn = 4
 	must(t, db.AskTurn(t.Context(), waiting))
-	must(t, db.TakeOver(t.Context(), plan.RunID, store.Owner{ID: "other"}, dead))
+	must(t, db.TakeOver(t.Context(), planned.RunID, store.Owner{ID: "other"}, dead))
 	if got := states(t, db, store.TurnFilter{}); got != "expired submitted" {
 		t.Errorf("got %s", got)
 	}
@@ -112,7 +114,7 @@ func TestNoFalseAnswerAfterADeath(t *testing.T) {
 
 func TestAWantedPhaseIsTheAttempts(t *testing.T) {
 	t.Parallel()
-	db, plan, turn := running(t)
+	db, planned, turn := running(t)
 	if wanted, err := db.PhaseWanted(t.Context(), turn); wanted || err != nil {
 		t.Errorf("before: %v, %v", wanted, err)
 	}
@@ -125,7 +127,7 @@ func TestAWantedPhaseIsTheAttempts(t *testing.T) {
 	if wanted, err := db.PhaseWanted(t.Context(), turn); wanted || err != nil {
 		t.Errorf("of the next attempt: %v, %v", wanted, err)
 	}
-	if err := db.WantPhase(t.Context(), plan.Trials[1].ID, "person"); !errors.Is(err, store.ErrConflict) {
+	if err := db.WantPhase(t.Context(), planned.Trials[1].ID, "person"); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("of a trial that is queued: %v", err)
 	}
 	if err := db.WantPhase(t.Context(), id('t', 99), "person"); !errors.Is(err, store.ErrNotFound) {

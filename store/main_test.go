@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/store"
@@ -87,25 +88,25 @@ func childRecord(ctx context.Context, path, word string) error {
 		return err
 	}
 	owner := store.Owner{ID: word, PID: os.Getpid()}
-	plan := makePlan(id('r', 0x1000000*(1+int(word[0]-'a'))), 1, childTrials)
+	planned := makePlan(id('r', 0x1000000*(1+int(word[0]-'a'))), 1, childTrials)
 	if _, err := db.SavePack(ctx, snapshot("sums", 1)); err != nil {
 		return err
 	}
-	if err := db.CreateRun(ctx, plan, owner); err != nil {
+	if err := db.CreateRun(ctx, planned, owner); err != nil {
 		return err
 	}
-	r, err := db.Recorder(ctx, plan.RunID, owner)
+	r, err := db.Recorder(ctx, planned.RunID, owner)
 	if err != nil {
 		return err
 	}
-	fmt.Println("run", plan.RunID)
-	trials := make(chan engine.Trial)
+	fmt.Println("run", planned.RunID)
+	trials := make(chan plan.Trial)
 	failed := make(chan error, 4)
 	var wg sync.WaitGroup
 	for range cap(failed) {
 		wg.Go(func() {
 			for t := range trials {
-				v := speak(nil, r, plan, t)
+				v := speak(nil, r, planned, t)
 				size := 200
 				if strings.HasSuffix(t.ID, "0") {
 					size = 6000 // a blob
@@ -118,7 +119,7 @@ func childRecord(ctx context.Context, path, word string) error {
 			}
 		})
 	}
-	for _, t := range plan.Trials {
+	for _, t := range planned.Trials {
 		select {
 		case trials <- t:
 		case err := <-failed:
@@ -127,7 +128,7 @@ func childRecord(ctx context.Context, path, word string) error {
 	}
 	close(trials)
 	wg.Wait()
-	if err := r.Emit(ctx, event.Event{RunID: plan.RunID, Type: event.RunFinished, Source: event.SourceRun, Sequence: 1}); err != nil {
+	if err := r.Emit(ctx, event.Event{RunID: planned.RunID, Type: event.RunFinished, Source: event.SourceRun, Sequence: 1}); err != nil {
 		return err
 	}
 	if err := r.Close(); err != nil {

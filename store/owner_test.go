@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentclash/agentclash/engine"
@@ -22,11 +24,11 @@ func seen(store.Owner, time.Time) bool   { return true }
 
 // interrupted leaves a run as a process that died: a passed trial, an invalid
 // one, one to be retried, one running, one queued and one untouched.
-func interrupted(t *testing.T, db *store.DB) engine.Plan {
+func interrupted(t *testing.T, db *store.DB) plan.Plan {
 	t.Helper()
-	plan := createRun(t, db, makePlan(id('r', 0x1000000), 1, 6))
-	r := record(t, db, plan)
-	must(t, r.Emit(t.Context(), event.Event{RunID: plan.RunID, Type: event.RunStarted, Source: event.SourceRun, Sequence: 1, OccurredAt: start}))
+	planned := createRun(t, db, makePlan(id('r', 0x1000000), 1, 6))
+	r := record(t, db, planned)
+	must(t, r.Emit(t.Context(), event.Event{RunID: planned.RunID, Type: event.RunStarted, Source: event.SourceRun, Sequence: 1, OccurredAt: start}))
 	for i, end := range []func(*voice){
 		func(v *voice) { v.begin(); v.finish(scoring.OutcomePassed, false) },
 		func(v *voice) { v.begin(); v.finish(scoring.OutcomeInvalid, false) },
@@ -34,15 +36,15 @@ func interrupted(t *testing.T, db *store.DB) engine.Plan {
 		func(v *voice) { v.begin() },
 		func(v *voice) { v.emit(event.TrialQueued, event.Queue{Attempt: 1}) },
 	} {
-		end(speak(t, r, plan, plan.Trials[i]))
+		end(speak(t, r, planned, planned.Trials[i]))
 	}
 	must(t, r.Flush(t.Context()))
-	return plan
+	return planned
 }
 
-func statuses(t *testing.T, db *store.DB, plan engine.Plan) (got []string) {
+func statuses(t *testing.T, db *store.DB, planned plan.Plan) (got []string) {
 	t.Helper()
-	for _, trial := range readTrials(t, db, store.TrialFilter{RunAgentID: plan.Agents[0].ID}) {
+	for _, trial := range readTrials(t, db, store.TrialFilter{RunAgentID: planned.Agents[0].ID}) {
 		got = append(got, trial.Status)
 	}
 	return got
@@ -51,86 +53,86 @@ func statuses(t *testing.T, db *store.DB, plan engine.Plan) (got []string) {
 func TestInterruptedRunIsResumed(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	plan := interrupted(t, db)
+	planned := interrupted(t, db)
 	if marked, err := db.MarkInterrupted(t.Context(), seen); err != nil || len(marked) != 0 {
 		t.Fatalf("with a live owner: marked %v, %v", marked, err)
 	}
 	asked := ""
 	marked, err := db.MarkInterrupted(t.Context(), func(o store.Owner, _ time.Time) bool { asked = o.ID; return false })
 	must(t, err)
-	if len(marked) != 1 || marked[0].ID != plan.RunID || marked[0].Status != store.Interrupted || asked != me.ID {
+	if len(marked) != 1 || marked[0].ID != planned.RunID || marked[0].Status != store.Interrupted || asked != me.ID {
 		t.Fatalf("with a dead owner: marked %+v, asked about %q", marked, asked)
 	}
-	stored, err := db.Run(t.Context(), "", plan.RunID)
+	stored, err := db.Run(t.Context(), "", planned.RunID)
 	must(t, err)
 	if diff := cmp.Diff(marked[0], stored); diff != "" {
 		t.Errorf("marked (-) and stored (+) differ:\n%s", diff)
 	}
 	want := []string{store.Passed, store.Invalid, store.Queued, store.Interrupted, store.Queued, store.Queued}
-	if diff := cmp.Diff(want, statuses(t, db, plan)); diff != "" {
+	if diff := cmp.Diff(want, statuses(t, db, planned)); diff != "" {
 		t.Errorf("trials: want (-), got (+):\n%s", diff)
 	}
 	if again, err := db.MarkInterrupted(t.Context(), unseen); err != nil || len(again) != 0 {
 		t.Errorf("a second time: marked %v, %v", again, err)
 	}
-	if left, _ := readEvents(t, db, store.EventFilter{TrialID: plan.Trials[3].ID}); len(left) != 2 {
+	if left, _ := readEvents(t, db, store.EventFilter{TrialID: planned.Trials[3].ID}); len(left) != 2 {
 		t.Errorf("the unfinished attempt has %d readable events, want 2", len(left))
 	}
 
 	heir := store.Owner{ID: "boot/1/99", PID: 99, Host: "here"}
-	must(t, db.TakeOver(t.Context(), plan.RunID, heir, dead))
-	left, err := db.Unfinished(t.Context(), plan.RunID, false)
+	must(t, db.TakeOver(t.Context(), planned.RunID, heir, dead))
+	left, err := db.Unfinished(t.Context(), planned.RunID, false)
 	must(t, err)
 	var attempts []int
 	for _, trial := range left {
 		attempts = append(attempts, trial.Attempt)
 	}
 	// retried: its second; running: its second; queued and untouched: the first
-	if diff := cmp.Diff([]int{2, 2, 1, 1}, attempts); diff != "" || left[0].ID != plan.Trials[2].ID {
+	if diff := cmp.Diff([]int{2, 2, 1, 1}, attempts); diff != "" || left[0].ID != planned.Trials[2].ID {
 		t.Errorf("attempts left: want (-), got (+):\n%s", diff)
 	}
-	resume(t, db, plan, heir, left)
+	resume(t, db, planned, heir, left)
 	want = []string{store.Passed, store.Invalid, store.Failed, store.Failed, store.Failed, store.Failed}
-	if diff := cmp.Diff(want, statuses(t, db, plan)); diff != "" {
+	if diff := cmp.Diff(want, statuses(t, db, planned)); diff != "" {
 		t.Errorf("trials at the end: want (-), got (+):\n%s", diff)
 	}
-	if left, err := db.Unfinished(t.Context(), plan.RunID, true); err != nil || len(left) != 1 || left[0].ID != plan.Trials[1].ID || left[0].Attempt != 2 {
+	if left, err := db.Unfinished(t.Context(), planned.RunID, true); err != nil || len(left) != 1 || left[0].ID != planned.Trials[1].ID || left[0].Attempt != 2 {
 		t.Errorf("invalid trials again: got %+v, %v", left, err)
 	}
 }
 
 // resume runs what is left and checks that what was queued before is not
 // queued twice in the log.
-func resume(t *testing.T, db *store.DB, plan engine.Plan, heir store.Owner, left []engine.Trial) {
+func resume(t *testing.T, db *store.DB, planned plan.Plan, heir store.Owner, left []plan.Trial) {
 	t.Helper()
-	r, err := db.Recorder(t.Context(), plan.RunID, heir)
+	r, err := db.Recorder(t.Context(), planned.RunID, heir)
 	must(t, err)
 	var last *voice
 	for _, trial := range left {
-		v := speak(t, r, plan, trial)
+		v := speak(t, r, planned, trial)
 		v.begin()
 		v.finish(scoring.OutcomeFailed, false)
-		if trial.ID == plan.Trials[4].ID {
+		if trial.ID == planned.Trials[4].ID {
 			last = v
 		}
 	}
 	must(t, r.Close())
-	got, _ := readEvents(t, db, store.EventFilter{TrialID: plan.Trials[4].ID})
+	got, _ := readEvents(t, db, store.EventFilter{TrialID: planned.Trials[4].ID})
 	if diff := cmp.Diff(last.said, got, whole); diff != "" {
 		t.Errorf("events of the trial that had been queued: want (-), got (+):\n%s", diff)
 	}
-	must(t, db.FinishRun(t.Context(), plan.RunID, heir, engine.Result{Status: store.Completed}))
+	must(t, db.FinishRun(t.Context(), planned.RunID, heir, engine.Result{Status: store.Completed}))
 }
 
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	plan := interrupted(t, db)
+	planned := interrupted(t, db)
 	heir := store.Owner{ID: "boot/1/99"}
-	if err := db.TakeOver(t.Context(), plan.RunID, heir, alive); !errors.Is(err, store.ErrOwned) {
+	if err := db.TakeOver(t.Context(), planned.RunID, heir, alive); !errors.Is(err, store.ErrOwned) {
 		t.Errorf("from a live owner: got %v, want ErrOwned", err)
 	}
-	must(t, db.RequestCancel(t.Context(), plan.RunID))
+	must(t, db.RequestCancel(t.Context(), planned.RunID))
 
 	// Of several that take over from the dead at once, one succeeds.
 	var wg sync.WaitGroup
@@ -139,7 +141,7 @@ func TestTakeOver(t *testing.T) {
 	for i := range errs {
 		heirs[i] = store.Owner{ID: string(rune('a' + i))}
 		wg.Go(func() {
-			errs[i] = db.TakeOver(t.Context(), plan.RunID, heirs[i], func(owner string) bool { return owner != me.ID })
+			errs[i] = db.TakeOver(t.Context(), planned.RunID, heirs[i], func(owner string) bool { return owner != me.ID })
 		})
 	}
 	wg.Wait()
@@ -155,12 +157,12 @@ func TestTakeOver(t *testing.T) {
 	if winner < 0 {
 		t.Fatalf("nobody took over: %v", errs)
 	}
-	now, err := db.Run(t.Context(), "", plan.RunID)
+	now, err := db.Run(t.Context(), "", planned.RunID)
 	must(t, err)
 	if now.Status != store.Queued || now.Owner.ID != heirs[winner].ID || !now.CancelAt.IsZero() {
 		t.Errorf("the run: got %+v", now)
 	}
-	if _, err := db.Heartbeat(t.Context(), plan.RunID, me); !errors.Is(err, store.ErrOwned) {
+	if _, err := db.Heartbeat(t.Context(), planned.RunID, me); !errors.Is(err, store.ErrOwned) {
 		t.Errorf("the old owner's heartbeat: got %v, want ErrOwned", err)
 	}
 	if err := db.TakeOver(t.Context(), "nope", heir, dead); !errors.Is(err, store.ErrNotFound) {
@@ -171,20 +173,20 @@ func TestTakeOver(t *testing.T) {
 func TestCancelReachesTheOwner(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	plan := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
-	before, err := db.Run(t.Context(), "", plan.RunID)
+	planned := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
+	before, err := db.Run(t.Context(), "", planned.RunID)
 	must(t, err)
-	if cancel, err := db.Heartbeat(t.Context(), plan.RunID, me); err != nil || cancel {
+	if cancel, err := db.Heartbeat(t.Context(), planned.RunID, me); err != nil || cancel {
 		t.Fatalf("heartbeat: got %v, %v", cancel, err)
 	}
-	must(t, db.RequestCancel(t.Context(), plan.RunID))
-	if cancel, err := db.Heartbeat(t.Context(), plan.RunID, me); err != nil || !cancel {
+	must(t, db.RequestCancel(t.Context(), planned.RunID))
+	if cancel, err := db.Heartbeat(t.Context(), planned.RunID, me); err != nil || !cancel {
 		t.Errorf("heartbeat after the request: got %v, %v", cancel, err)
 	}
-	if asked, err := db.CancelRequested(t.Context(), plan.RunID); err != nil || !asked {
+	if asked, err := db.CancelRequested(t.Context(), planned.RunID); err != nil || !asked {
 		t.Errorf("CancelRequested: got %v, %v", asked, err)
 	}
-	after, err := db.Run(t.Context(), "", plan.RunID)
+	after, err := db.Run(t.Context(), "", planned.RunID)
 	must(t, err)
 	if !after.Heartbeat.After(before.Heartbeat) || after.CancelAt.IsZero() {
 		t.Errorf("the run: heartbeat %v after %v, cancel at %v", after.Heartbeat, before.Heartbeat, after.CancelAt)

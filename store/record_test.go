@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/store"
 )
 
@@ -103,7 +104,7 @@ func TestGates(t *testing.T) {
 func TestDeployments(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	d := engine.Deployment{Name: "Sonnet", Provider: "anthropic", Model: "sonnet", Limits: engine.Limits{MaxToolCalls: 3},
+	d := plan.Deployment{Name: "Sonnet", Provider: "anthropic", Model: "sonnet", Limits: plan.Limits{MaxToolCalls: 3},
 		OutputSchema: map[string]any{"type": "object"}}
 	kept, err := db.SaveDeployment(t.Context(), "", d)
 	must(t, err)
@@ -122,7 +123,7 @@ func TestDeployments(t *testing.T) {
 	if _, err := db.SaveDeployment(t.Context(), "elsewhere", other); err != nil {
 		t.Errorf("in another workspace: got %v", err)
 	}
-	if _, err := db.SaveDeployment(t.Context(), "", engine.Deployment{Name: " "}); err == nil {
+	if _, err := db.SaveDeployment(t.Context(), "", plan.Deployment{Name: " "}); err == nil {
 		t.Error("without a name: got no error")
 	}
 	for _, selector := range []string{"sonnet", kept.ID, kept.ID[28:]} {

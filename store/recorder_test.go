@@ -11,9 +11,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/store"
@@ -51,12 +52,12 @@ func mustJSON(v any) string {
 func TestEventsReadBackAsEmitted(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	plan := createRun(t, db, makePlan(id('r', 0x1000000), 3, 8))
-	r := record(t, db, plan)
-	voices := make([]*voice, len(plan.Trials))
+	planned := createRun(t, db, makePlan(id('r', 0x1000000), 3, 8))
+	r := record(t, db, planned)
+	voices := make([]*voice, len(planned.Trials))
 	var wg sync.WaitGroup
-	for i, trial := range plan.Trials {
-		voices[i] = speak(t, r, plan, trial)
+	for i, trial := range planned.Trials {
+		voices[i] = speak(t, r, planned, trial)
 		wg.Go(func() {
 			chance := rand.New(rand.NewPCG(7, uint64(i)))
 			v := voices[i]
@@ -80,27 +81,27 @@ func TestEventsReadBackAsEmitted(t *testing.T) {
 	must(t, r.Close())
 	must(t, db.Check(t.Context()))
 	for i, v := range voices {
-		got, _ := readEvents(t, db, store.EventFilter{TrialID: plan.Trials[i].ID})
+		got, _ := readEvents(t, db, store.EventFilter{TrialID: planned.Trials[i].ID})
 		if diff := cmp.Diff(v.said, got, whole); diff != "" {
 			t.Fatalf("trial %d: emitted (-) and read (+) differ:\n%s", i, diff)
 		}
-		trial, err := db.Trial(t.Context(), "", plan.Trials[i].ID)
+		trial, err := db.Trial(t.Context(), "", planned.Trials[i].ID)
 		if want := v.said[len(v.said)-1].Payload; err != nil || string(trial.Result) != string(want) {
 			t.Errorf("trial %d: its result is not the payload of its last event, %v", i, err)
 		}
 	}
-	checkRunOrder(t, db, plan, voices)
+	checkRunOrder(t, db, planned, voices)
 }
 
 // checkRunOrder reads a whole run, at once and in pieces, and checks that
 // cursors grow and each attempt keeps its order.
-func checkRunOrder(t *testing.T, db *store.DB, plan engine.Plan, voices []*voice) {
+func checkRunOrder(t *testing.T, db *store.DB, planned plan.Plan, voices []*voice) {
 	t.Helper()
 	want := 0
 	for _, v := range voices {
 		want += len(v.said)
 	}
-	all, cursors := readEvents(t, db, store.EventFilter{RunID: plan.RunID})
+	all, cursors := readEvents(t, db, store.EventFilter{RunID: planned.RunID})
 	if len(all) != want {
 		t.Fatalf("the run has %d events, want %d", len(all), want)
 	}
@@ -116,7 +117,7 @@ func checkRunOrder(t *testing.T, db *store.DB, plan engine.Plan, voices []*voice
 	}
 	var pieces []event.Event
 	for after := int64(0); ; {
-		piece, c := readEvents(t, db, store.EventFilter{RunID: plan.RunID, After: after, Limit: 37})
+		piece, c := readEvents(t, db, store.EventFilter{RunID: planned.RunID, After: after, Limit: 37})
 		if len(piece) == 0 {
 			break
 		}
@@ -130,14 +131,14 @@ func checkRunOrder(t *testing.T, db *store.DB, plan engine.Plan, voices []*voice
 func TestEventFilters(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	plan := createRun(t, db, makePlan(id('r', 0x1000000), 2, 2))
-	r := record(t, db, plan)
-	must(t, r.Emit(t.Context(), event.Event{RunID: plan.RunID, ID: event.NewRunID(plan.RunID, 1), Sequence: 1, Type: event.RunStarted,
+	planned := createRun(t, db, makePlan(id('r', 0x1000000), 2, 2))
+	r := record(t, db, planned)
+	must(t, r.Emit(t.Context(), event.Event{RunID: planned.RunID, ID: event.NewRunID(planned.RunID, 1), Sequence: 1, Type: event.RunStarted,
 		Source: event.SourceRun, OccurredAt: start, SchemaVersion: event.SchemaVersion}))
-	must(t, r.Emit(t.Context(), event.Event{RunID: plan.RunID, RunAgentID: plan.Agents[1].ID, Sequence: 2, Type: event.BudgetReach,
+	must(t, r.Emit(t.Context(), event.Event{RunID: planned.RunID, RunAgentID: planned.Agents[1].ID, Sequence: 2, Type: event.BudgetReach,
 		Source: event.SourceRun, OccurredAt: start, Payload: json.RawMessage(`{"limit":"usd"}`)}))
-	for _, trial := range plan.Trials {
-		v := speak(t, r, plan, trial)
+	for _, trial := range planned.Trials {
+		v := speak(t, r, planned, trial)
 		v.begin()
 		v.emit(event.CallDone, `{"a":1}`)
 		v.finish(scoring.OutcomePassed, false)
@@ -148,43 +149,43 @@ func TestEventFilters(t *testing.T) {
 		filter store.EventFilter
 		want   int
 	}{
-		{"all", store.EventFilter{RunID: plan.RunID}, 18},
-		{"agent with its run fact", store.EventFilter{RunID: plan.RunID, RunAgentID: plan.Agents[1].ID}, 9},
-		{"trial", store.EventFilter{TrialID: plan.Trials[2].ID}, 4},
-		{"attempt that is not", store.EventFilter{TrialID: plan.Trials[2].ID, Attempt: 2}, 0},
-		{"exact type", store.EventFilter{RunID: plan.RunID, Types: []string{"trial.finished"}}, 4},
-		{"globs", store.EventFilter{RunID: plan.RunID, Types: []string{"run.*", "model.*"}}, 5},
-		{"glob without match", store.EventFilter{RunID: plan.RunID, Types: []string{"tool.*"}}, 0},
-		{"trial and type", store.EventFilter{TrialID: plan.Trials[0].ID, Types: []string{"trial.*"}}, 2},
-		{"limit", store.EventFilter{RunID: plan.RunID, Limit: 5}, 5},
-		{"limit of a trial", store.EventFilter{TrialID: plan.Trials[0].ID, Limit: 1}, 1},
+		{"all", store.EventFilter{RunID: planned.RunID}, 18},
+		{"agent with its run fact", store.EventFilter{RunID: planned.RunID, RunAgentID: planned.Agents[1].ID}, 9},
+		{"trial", store.EventFilter{TrialID: planned.Trials[2].ID}, 4},
+		{"attempt that is not", store.EventFilter{TrialID: planned.Trials[2].ID, Attempt: 2}, 0},
+		{"exact type", store.EventFilter{RunID: planned.RunID, Types: []string{"trial.finished"}}, 4},
+		{"globs", store.EventFilter{RunID: planned.RunID, Types: []string{"run.*", "model.*"}}, 5},
+		{"glob without match", store.EventFilter{RunID: planned.RunID, Types: []string{"tool.*"}}, 0},
+		{"trial and type", store.EventFilter{TrialID: planned.Trials[0].ID, Types: []string{"trial.*"}}, 2},
+		{"limit", store.EventFilter{RunID: planned.RunID, Limit: 5}, 5},
+		{"limit of a trial", store.EventFilter{TrialID: planned.Trials[0].ID, Limit: 1}, 1},
 	} {
 		if got, _ := readEvents(t, db, c.filter); len(got) != c.want {
 			t.Errorf("%s: got %d events, want %d", c.name, len(got), c.want)
 		}
 	}
-	facts, cursors := readEvents(t, db, store.EventFilter{RunID: plan.RunID, Types: []string{"budget.reached"}})
-	want := event.Event{ID: event.NewRunID(plan.RunID, 2), SchemaVersion: event.SchemaVersion, RunID: plan.RunID, RunAgentID: plan.Agents[1].ID,
+	facts, cursors := readEvents(t, db, store.EventFilter{RunID: planned.RunID, Types: []string{"budget.reached"}})
+	want := event.Event{ID: event.NewRunID(planned.RunID, 2), SchemaVersion: event.SchemaVersion, RunID: planned.RunID, RunAgentID: planned.Agents[1].ID,
 		Sequence: 2, Type: event.BudgetReach, Source: event.SourceRun, OccurredAt: start, Payload: json.RawMessage(`{"limit":"usd"}`)}
 	if diff := cmp.Diff([]event.Event{want}, facts, whole); diff != "" {
 		t.Errorf("run fact: want (-), got (+):\n%s", diff)
 	}
 	for _, since := range []string{facts[0].ID, fmt.Sprint(cursors[0])} {
-		if got, err := db.Cursor(t.Context(), plan.RunID, since); err != nil || got != cursors[0] {
+		if got, err := db.Cursor(t.Context(), planned.RunID, since); err != nil || got != cursors[0] {
 			t.Errorf("cursor of %q: got %d, %v, want %d", since, got, err, cursors[0])
 		}
 	}
-	if _, err := db.Cursor(t.Context(), plan.RunID, "no-such-event"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := db.Cursor(t.Context(), planned.RunID, "no-such-event"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("cursor of nothing: got %v, want not found", err)
 	}
 	if err := db.Events(t.Context(), store.EventFilter{RunID: "nope"}, nil); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("events of no run: got %v, want not found", err)
 	}
-	if err := db.Events(t.Context(), store.EventFilter{RunID: plan.RunID, Types: []string{"[a"}}, nil); err == nil {
+	if err := db.Events(t.Context(), store.EventFilter{RunID: planned.RunID, Types: []string{"[a"}}, nil); err == nil {
 		t.Error("a broken glob: got no error")
 	}
 	stop := errors.New("enough")
-	err := db.Events(t.Context(), store.EventFilter{RunID: plan.RunID}, func(int64, event.Event) error { return stop })
+	err := db.Events(t.Context(), store.EventFilter{RunID: planned.RunID}, func(int64, event.Event) error { return stop })
 	if !errors.Is(err, stop) {
 		t.Errorf("reader stopped: got %v, want its own error", err)
 	}
@@ -196,21 +197,21 @@ func TestFinishedTrialIsCommitted(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
 	db := open(t, path)
-	plan := createRun(t, db, makePlan(id('r', 0x1000000), 1, 2))
-	r := record(t, db, plan)
-	v := speak(t, r, plan, plan.Trials[0])
+	planned := createRun(t, db, makePlan(id('r', 0x1000000), 1, 2))
+	r := record(t, db, planned)
+	v := speak(t, r, planned, planned.Trials[0])
 	v.begin()
 	v.finish(scoring.OutcomePassed, false)
 
 	other, err := store.Open(t.Context(), store.Options{Path: path, ReadOnly: true})
 	must(t, err)
 	t.Cleanup(func() { other.Close() })
-	trials := readTrials(t, other, store.TrialFilter{RunAgentID: plan.Agents[0].ID})
+	trials := readTrials(t, other, store.TrialFilter{RunAgentID: planned.Agents[0].ID})
 	if len(trials) != 2 {
 		t.Fatalf("got %d trials, want 2", len(trials))
 	}
 	score := 0.5
-	want := store.Trial{ID: plan.Trials[0].ID, RunAgentID: plan.Agents[0].ID, CaseKey: "case-00000", Repetition: 1, Attempt: 1,
+	want := store.Trial{ID: planned.Trials[0].ID, RunAgentID: planned.Agents[0].ID, CaseKey: "case-00000", Repetition: 1, Attempt: 1,
 		Status: store.Passed, StartedAt: v.said[1].OccurredAt, FinishedAt: v.said[2].OccurredAt, OverallScore: &score, Result: v.said[2].Payload}
 	if diff := cmp.Diff(want, trials[0], whole); diff != "" {
 		t.Errorf("finished trial: want (-), got (+):\n%s", diff)
@@ -225,7 +226,7 @@ func TestFinishedTrialIsCommitted(t *testing.T) {
 	if _, err := trials[1].End(); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("its result: got %v, want not found", err)
 	}
-	agents, err := other.RunAgents(t.Context(), plan.RunID)
+	agents, err := other.RunAgents(t.Context(), planned.RunID)
 	must(t, err)
 	if agents[0].Status != store.Running || !agents[0].StartedAt.Equal(v.said[1].OccurredAt) {
 		t.Errorf("agent: got %s since %v", agents[0].Status, agents[0].StartedAt)
@@ -236,27 +237,27 @@ func TestFinishedTrialIsCommitted(t *testing.T) {
 func TestAttempts(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	plan := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
-	r := record(t, db, plan)
-	first := speak(t, r, plan, plan.Trials[0])
+	planned := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
+	r := record(t, db, planned)
+	first := speak(t, r, planned, planned.Trials[0])
 	first.begin()
 	first.finish(scoring.OutcomeInvalid, true)
-	now, err := db.Trial(t.Context(), "", plan.Trials[0].ID)
+	now, err := db.Trial(t.Context(), "", planned.Trials[0].ID)
 	must(t, err)
 	if now.Status != store.Queued || now.Attempt != 1 || now.Code != "" {
 		t.Errorf("between attempts: got %s, attempt %d, code %q; want queued, 1, none", now.Status, now.Attempt, now.Code)
 	}
-	again := plan.Trials[0]
+	again := planned.Trials[0]
 	again.Attempt = 2
-	second := speak(t, r, plan, again)
+	second := speak(t, r, planned, again)
 	second.begin()
 	second.finish(scoring.OutcomeInvalid, false)
-	now, err = db.Trial(t.Context(), "", plan.Trials[0].ID)
+	now, err = db.Trial(t.Context(), "", planned.Trials[0].ID)
 	must(t, err)
 	if now.Status != store.Invalid || now.Attempt != 2 || now.Code != "unavailable" || now.Phase != "model" || now.OverallScore != nil {
 		t.Errorf("at the end: got %+v", now)
 	}
-	attempts := readTrials(t, db, store.TrialFilter{RunAgentID: plan.Agents[0].ID, AllAttempts: true})
+	attempts := readTrials(t, db, store.TrialFilter{RunAgentID: planned.Agents[0].ID, AllAttempts: true})
 	if len(attempts) != 2 || attempts[0].Attempt != 1 || attempts[1].Attempt != 2 || attempts[0].Status != store.Invalid {
 		t.Errorf("attempts: got %+v", attempts)
 	}
@@ -299,9 +300,9 @@ func TestRecorderRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			db := fresh(t)
-			plan := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
-			r := record(t, db, plan)
-			v := speak(t, r, plan, plan.Trials[0])
+			planned := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
+			r := record(t, db, planned)
+			v := speak(t, r, planned, planned.Trials[0])
 			v.begin()
 			e := v.next(event.CallDone, `{}`)
 			c.spin(&e)
@@ -321,9 +322,9 @@ func TestNothingFollowsTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, retry := range []bool{false, true} {
 		db := fresh(t)
-		plan := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
-		r := record(t, db, plan)
-		v := speak(t, r, plan, plan.Trials[0])
+		planned := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
+		r := record(t, db, planned)
+		v := speak(t, r, planned, planned.Trials[0])
 		v.begin()
 		v.finish(scoring.OutcomeInvalid, retry)
 		must(t, r.Emit(t.Context(), v.next(event.CallDone, nil)))
@@ -337,25 +338,25 @@ func TestNothingFollowsTheEnd(t *testing.T) {
 func TestFailureSticks(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	plan := createRun(t, db, makePlan(id('r', 0x1000000), 1, 2))
-	r := record(t, db, plan)
-	v := speak(t, r, plan, plan.Trials[0])
+	planned := createRun(t, db, makePlan(id('r', 0x1000000), 1, 2))
+	r := record(t, db, planned)
+	v := speak(t, r, planned, planned.Trials[0])
 	v.begin()
 	must(t, r.Flush(t.Context()))
 	thief := store.Owner{ID: "boot/2/2"}
-	must(t, db.TakeOver(t.Context(), plan.RunID, thief, func(string) bool { return false }))
+	must(t, db.TakeOver(t.Context(), planned.RunID, thief, func(string) bool { return false }))
 	err := r.Emit(t.Context(), v.next(event.TrialDone, ending(v.base, scoring.OutcomePassed, false)))
 	if !errors.Is(err, store.ErrOwned) {
 		t.Fatalf("after the run was taken over: got %v, want ErrOwned", err)
 	}
-	other := speak(t, r, plan, plan.Trials[1])
+	other := speak(t, r, planned, planned.Trials[1])
 	if again := r.Emit(t.Context(), other.next(event.TrialQueued, nil)); !errors.Is(again, err) {
 		t.Errorf("next Emit: got %v, want %v", again, err)
 	}
 	if closed := r.Close(); !errors.Is(closed, err) {
 		t.Errorf("Close: got %v, want %v", closed, err)
 	}
-	if got, _ := readEvents(t, db, store.EventFilter{RunID: plan.RunID}); len(got) != 2 {
+	if got, _ := readEvents(t, db, store.EventFilter{RunID: planned.RunID}); len(got) != 2 {
 		t.Errorf("the log has %d events, want the 2 before the failure", len(got))
 	}
 }
@@ -363,13 +364,13 @@ func TestFailureSticks(t *testing.T) {
 func TestRecorderCloses(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	plan := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
-	r := record(t, db, plan)
-	v := speak(t, r, plan, plan.Trials[0])
+	planned := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
+	r := record(t, db, planned)
+	v := speak(t, r, planned, planned.Trials[0])
 	v.begin()
 	must(t, r.Close())
 	must(t, r.Close())
-	if got, _ := readEvents(t, db, store.EventFilter{RunID: plan.RunID}); len(got) != 2 {
+	if got, _ := readEvents(t, db, store.EventFilter{RunID: planned.RunID}); len(got) != 2 {
 		t.Errorf("Close committed %d events, want 2", len(got))
 	}
 	if err := r.Emit(t.Context(), v.next(event.CallDone, nil)); !errors.Is(err, store.ErrClosed) {
@@ -378,7 +379,7 @@ func TestRecorderCloses(t *testing.T) {
 	if err := r.Flush(t.Context()); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("Flush after Close: got %v, want ErrClosed", err)
 	}
-	if _, err := db.Recorder(t.Context(), plan.RunID, store.Owner{ID: "other"}); !errors.Is(err, store.ErrOwned) {
+	if _, err := db.Recorder(t.Context(), planned.RunID, store.Owner{ID: "other"}); !errors.Is(err, store.ErrOwned) {
 		t.Errorf("another's recorder: got %v, want ErrOwned", err)
 	}
 }
@@ -392,14 +393,14 @@ func TestDamagedBlob(t *testing.T) {
 		"another sum":          "UPDATE blobs SET sha256 = zeroblob(32) WHERE id = (SELECT max(id) FROM blobs)",
 	} {
 		db := fresh(t)
-		plan := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
-		r := record(t, db, plan)
-		v := speak(t, r, plan, plan.Trials[0])
+		planned := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
+		r := record(t, db, planned)
+		v := speak(t, r, planned, planned.Trials[0])
 		v.begin()
 		v.emit(event.CallDone, `"`+noise(9000)+`"`)
 		must(t, r.Close())
 		must(t, db.Exec(t.Context(), damage))
-		err := db.Events(t.Context(), store.EventFilter{RunID: plan.RunID}, func(int64, event.Event) error { return nil })
+		err := db.Events(t.Context(), store.EventFilter{RunID: planned.RunID}, func(int64, event.Event) error { return nil })
 		if !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
 		}
@@ -410,12 +411,12 @@ func TestDamagedBlob(t *testing.T) {
 func TestRecorderOutlivesCancellation(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	plan := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
+	planned := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := db.Recorder(ctx, plan.RunID, me)
+	r, err := db.Recorder(ctx, planned.RunID, me)
 	must(t, err)
 	cancel()
-	v := speak(t, r, plan, plan.Trials[0])
+	v := speak(t, r, planned, planned.Trials[0])
 	v.begin()
 	v.finish(scoring.OutcomeFailed, false)
 	must(t, r.Close())
@@ -426,11 +427,11 @@ func TestRecorderOutlivesCancellation(t *testing.T) {
 func TestEmitWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	plan := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
-	r := record(t, db, plan)
+	planned := createRun(t, db, makePlan(id('r', 0x1000000), 1, 1))
+	r := record(t, db, planned)
 	large := []byte(noise(3 << 20))
 	ctx, cancel := context.WithCancel(t.Context())
-	v := speak(t, r, plan, plan.Trials[0])
+	v := speak(t, r, planned, planned.Trials[0])
 	v.begin()
 	must(t, r.Flush(ctx))
 	must(t, db.Hold(t.Context(), func() { // nothing can be written meanwhile

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/scoring"
 )
@@ -68,7 +69,7 @@ type RunAgent struct {
 	RunID      string
 	Label      string
 	Lane       int
-	Deployment engine.Deployment
+	Deployment plan.Deployment
 	Status     string
 	Reason     string
 	StartedAt  time.Time
@@ -80,12 +81,12 @@ type RunAgent struct {
 // CreateRun stores a plan with its run agents and trials, all queued. The
 // plan's pack must have been saved: ErrNotFound. A run id that exists is
 // ErrConflict.
-func (db *DB) CreateRun(ctx context.Context, plan engine.Plan, owner Owner) error {
-	doing := fmt.Sprintf("create run %q", plan.RunID)
-	if plan.RunID == "" || owner.ID == "" {
+func (db *DB) CreateRun(ctx context.Context, planned plan.Plan, owner Owner) error {
+	doing := fmt.Sprintf("create run %q", planned.RunID)
+	if planned.RunID == "" || owner.ID == "" {
 		return fmt.Errorf("%s: it has no id or no owner", doing)
 	}
-	document, err := json.Marshal(plan)
+	document, err := json.Marshal(planned)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
@@ -98,48 +99,48 @@ func (db *DB) CreateRun(ctx context.Context, plan engine.Plan, owner Owner) erro
 		if err != nil {
 			return err
 		}
-		run, err := db.insertRun(ctx, tx, newRun{plan, owner, planID})
+		run, err := db.insertRun(ctx, tx, newRun{planned, owner, planID})
 		if err != nil {
 			return err
 		}
-		agents, err := insertAgents(ctx, tx, run, plan.Agents)
+		agents, err := insertAgents(ctx, tx, run, planned.Agents)
 		if err != nil {
 			return err
 		}
-		return insertTrials(ctx, tx, agents, plan.Trials)
+		return insertTrials(ctx, tx, agents, planned.Trials)
 	})
 }
 
 // newRun is a run on its way into its table.
 type newRun struct {
-	engine.Plan
+	plan.Plan
 	owner  Owner
 	planID int64 // blob
 }
 
 func (db *DB) insertRun(ctx context.Context, tx *sql.Tx, n newRun) (int64, error) {
-	plan, owner, ws := n.Plan, n.owner, workspace(n.Workspace)
+	planned, owner, ws := n.Plan, n.owner, workspace(n.Workspace)
 	var pack, run int64
 	err := one(tx.QueryRowContext(ctx, "SELECT id FROM packs WHERE workspace = ? AND slug = ? AND version = ? AND digest = ?",
-		ws, plan.Pack.Slug, plan.Pack.Version, plan.Pack.Digest), &pack)
+		ws, planned.Pack.Slug, planned.Pack.Version, planned.Pack.Digest), &pack)
 	if err != nil {
-		return 0, fmt.Errorf("pack %s@%d+%s: %w", plan.Pack.Slug, plan.Pack.Version, plan.Pack.Digest, err)
+		return 0, fmt.Errorf("pack %s@%d+%s: %w", planned.Pack.Slug, planned.Pack.Version, planned.Pack.Digest, err)
 	}
-	created := plan.CreatedAt
+	created := planned.CreatedAt
 	if created.IsZero() {
 		created = db.now()
 	}
 	err = tx.QueryRowContext(ctx, `INSERT INTO runs (uid, workspace, name, name_key, status, mode, input_set, pack_id,
 		spec_digest, plan_id, event_schema, agents, trials, created_at, owner, owner_pid, owner_host, heartbeat_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		plan.RunID, ws, plan.Name, fold(plan.Name), Queued, plan.Mode, plan.InputSet, pack,
-		plan.SpecDigest, n.planID, event.SchemaVersion, len(plan.Agents), len(plan.Trials), instant(created),
+		planned.RunID, ws, planned.Name, fold(planned.Name), Queued, planned.Mode, planned.InputSet, pack,
+		planned.SpecDigest, n.planID, event.SchemaVersion, len(planned.Agents), len(planned.Trials), instant(created),
 		owner.ID, owner.PID, owner.Host, db.stamp()).Scan(&run)
 	return run, err
 }
 
 // insertAgents returns the rows of the run agents in the plan's order.
-func insertAgents(ctx context.Context, tx *sql.Tx, run int64, agents []engine.RunAgent) ([]int64, error) {
+func insertAgents(ctx context.Context, tx *sql.Tx, run int64, agents []plan.RunAgent) ([]int64, error) {
 	ids := make([]int64, len(agents))
 	for i, a := range agents {
 		deployment, err := json.Marshal(a.Deployment)
@@ -156,7 +157,7 @@ func insertAgents(ctx context.Context, tx *sql.Tx, run int64, agents []engine.Ru
 	return ids, nil
 }
 
-func insertTrials(ctx context.Context, tx *sql.Tx, agents []int64, trials []engine.Trial) error {
+func insertTrials(ctx context.Context, tx *sql.Tx, agents []int64, trials []plan.Trial) error {
 	rows, err := newBulk(ctx, tx, "trials", "uid", "agent_id", "case_key", "repetition", "status")
 	if err != nil {
 		return err
@@ -256,28 +257,28 @@ func (db *DB) Run(ctx context.Context, ws, selector string) (Run, error) {
 }
 
 // Plan reads a run's plan back, without its trials: see Unfinished.
-func (db *DB) Plan(ctx context.Context, runID string) (engine.Plan, error) {
+func (db *DB) Plan(ctx context.Context, runID string) (plan.Plan, error) {
 	doing := fmt.Sprintf("read plan of run %q", runID)
 	var id int64
 	if err := one(db.r.QueryRowContext(ctx, "SELECT plan_id FROM runs WHERE uid = ?", runID), &id); err != nil {
-		return engine.Plan{}, db.fail(doing, err)
+		return plan.Plan{}, db.fail(doing, err)
 	}
 	document, err := db.content(ctx, id)
 	if err != nil {
-		return engine.Plan{}, db.fail(doing, err)
+		return plan.Plan{}, db.fail(doing, err)
 	}
-	var plan engine.Plan
-	if err := json.Unmarshal(document, &plan); err != nil {
-		return engine.Plan{}, fmt.Errorf("%s: %w: %w", doing, ErrCorrupt, err)
+	var planned plan.Plan
+	if err := json.Unmarshal(document, &planned); err != nil {
+		return plan.Plan{}, fmt.Errorf("%s: %w: %w", doing, ErrCorrupt, err)
 	}
-	return plan, nil
+	return planned, nil
 }
 
 // SetOptions replaces the options of a stored plan by those of the plan given.
 // Owner must own the run.
-func (db *DB) SetOptions(ctx context.Context, plan engine.Plan, owner Owner) error {
-	doing := fmt.Sprintf("change the options of run %q", plan.RunID)
-	document, err := json.Marshal(plan)
+func (db *DB) SetOptions(ctx context.Context, planned plan.Plan, owner Owner) error {
+	doing := fmt.Sprintf("change the options of run %q", planned.RunID)
+	document, err := json.Marshal(planned)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
@@ -286,7 +287,7 @@ func (db *DB) SetOptions(ctx context.Context, plan engine.Plan, owner Owner) err
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return db.write(ctx, doing, func(tx *sql.Tx) error {
-		run, err := owned(ctx, tx, plan.RunID, owner)
+		run, err := owned(ctx, tx, planned.RunID, owner)
 		if err != nil {
 			return err
 		}

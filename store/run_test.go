@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -20,33 +22,33 @@ import (
 func TestRunReadsBack(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	plan := makePlan(id('r', 0x1000000), 2, 3)
-	plan.Agents[1].Deployment.OutputSchema = map[string]any{"type": "object"}
-	plan.Options.Seed = 42
-	createRun(t, db, plan)
+	planned := makePlan(id('r', 0x1000000), 2, 3)
+	planned.Agents[1].Deployment.OutputSchema = map[string]any{"type": "object"}
+	planned.Options.Seed = 42
+	createRun(t, db, planned)
 
-	r, err := db.Run(t.Context(), "", plan.RunID)
+	r, err := db.Run(t.Context(), "", planned.RunID)
 	must(t, err)
-	want := store.Run{ID: plan.RunID, Workspace: store.DefaultWorkspace, Name: plan.Name, Status: store.Queued, Mode: "prompt_eval",
-		InputSet: "default", Pack: plan.Pack, SpecDigest: "5bec", Agents: 2, Trials: 6, CreatedAt: start, Owner: me}
+	want := store.Run{ID: planned.RunID, Workspace: store.DefaultWorkspace, Name: planned.Name, Status: store.Queued, Mode: "prompt_eval",
+		InputSet: "default", Pack: planned.Pack, SpecDigest: "5bec", Agents: 2, Trials: 6, CreatedAt: start, Owner: me}
 	if diff := cmp.Diff(want, r, cmpopts.IgnoreFields(store.Run{}, "PackID", "Heartbeat")); diff != "" {
 		t.Errorf("run: want (-), got (+):\n%s", diff)
 	}
-	stored, err := db.Plan(t.Context(), plan.RunID)
+	stored, err := db.Plan(t.Context(), planned.RunID)
 	must(t, err)
-	if diff := cmp.Diff(plan, stored, cmpopts.IgnoreUnexported(engine.Plan{}), cmpopts.IgnoreFields(engine.Plan{}, "Trials")); diff != "" {
+	if diff := cmp.Diff(planned, stored, cmpopts.IgnoreUnexported(plan.Plan{}), cmpopts.IgnoreFields(plan.Plan{}, "Trials")); diff != "" {
 		t.Errorf("plan: want (-), got (+):\n%s", diff)
 	}
-	left, err := db.Unfinished(t.Context(), plan.RunID, false)
+	left, err := db.Unfinished(t.Context(), planned.RunID, false)
 	must(t, err)
-	if diff := cmp.Diff(plan.Trials, left); diff != "" {
+	if diff := cmp.Diff(planned.Trials, left); diff != "" {
 		t.Errorf("unfinished trials: want (-), got (+):\n%s", diff)
 	}
-	agents, err := db.RunAgents(t.Context(), plan.RunID)
+	agents, err := db.RunAgents(t.Context(), planned.RunID)
 	must(t, err)
 	for i, a := range agents {
-		want := store.RunAgent{ID: plan.Agents[i].ID, RunID: plan.RunID, Label: plan.Agents[i].Label, Lane: i,
-			Deployment: plan.Agents[i].Deployment, Status: store.Queued}
+		want := store.RunAgent{ID: planned.Agents[i].ID, RunID: planned.RunID, Label: planned.Agents[i].Label, Lane: i,
+			Deployment: planned.Agents[i].Deployment, Status: store.Queued}
 		if diff := cmp.Diff(want, a); diff != "" {
 			t.Errorf("run agent %d: want (-), got (+):\n%s", i, diff)
 		}
@@ -61,17 +63,17 @@ func TestRunReadsBack(t *testing.T) {
 func TestCreateRunRefuses(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	plan := makePlan(id('r', 0x1000000), 1, 30)
-	if err := db.CreateRun(t.Context(), plan, me); !errors.Is(err, store.ErrNotFound) {
+	planned := makePlan(id('r', 0x1000000), 1, 30)
+	if err := db.CreateRun(t.Context(), planned, me); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("without its pack: got %v, want not found", err)
 	}
 	_, err := db.SavePack(t.Context(), snapshot("sums", 1))
 	must(t, err)
-	if err := db.CreateRun(t.Context(), plan, store.Owner{}); err == nil {
+	if err := db.CreateRun(t.Context(), planned, store.Owner{}); err == nil {
 		t.Error("without an owner: got no error")
 	}
-	bad := plan
-	bad.Trials = slices.Clone(plan.Trials)
+	bad := planned
+	bad.Trials = slices.Clone(planned.Trials)
 	bad.Trials[29].Agent = 7
 	if err := db.CreateRun(t.Context(), bad, me); err == nil {
 		t.Error("with a trial of no agent: got no error")
@@ -79,8 +81,8 @@ func TestCreateRunRefuses(t *testing.T) {
 	if _, total, err := db.Runs(t.Context(), store.RunFilter{}); err != nil || total != 0 {
 		t.Errorf("refused runs leave %d rows, %v", total, err)
 	}
-	must(t, db.CreateRun(t.Context(), plan, me))
-	if err := db.CreateRun(t.Context(), plan, me); !errors.Is(err, store.ErrConflict) {
+	must(t, db.CreateRun(t.Context(), planned, me))
+	if err := db.CreateRun(t.Context(), planned, me); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("a second time: got %v, want a conflict", err)
 	}
 }
@@ -89,10 +91,10 @@ func TestRunsList(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	for n := range 5 {
-		plan := makePlan(id('r', (n+1)*0x1000000), 1, 1)
-		plan.CreatedAt = start.Add(time.Duration(n%3) * time.Hour)
-		plan.Name = fmt.Sprintf("Nightly %d", n%2)
-		createRun(t, db, plan)
+		planned := makePlan(id('r', (n+1)*0x1000000), 1, 1)
+		planned.CreatedAt = start.Add(time.Duration(n%3) * time.Hour)
+		planned.Name = fmt.Sprintf("Nightly %d", n%2)
+		createRun(t, db, planned)
 	}
 	other := snapshot("sums", 1)
 	other.Workspace = "other"
@@ -141,7 +143,7 @@ func TestSelectors(t *testing.T) {
 	three := makePlan("0195a000-0000-7000-8072-0000cc0000cd", 1, 1)
 	three.Name = "nightly"
 	three.CreatedAt = start.Add(-time.Hour)
-	for _, p := range []engine.Plan{one, two, three} {
+	for _, p := range []plan.Plan{one, two, three} {
 		createRun(t, db, p)
 	}
 	for _, c := range []struct {
@@ -219,36 +221,36 @@ func TestSelectors(t *testing.T) {
 func TestFinishRun(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	plan := createRun(t, db, makePlan(id('r', 0x1000000), 2, 3))
-	r := record(t, db, plan)
-	must(t, r.Emit(t.Context(), event.Event{RunID: plan.RunID, Type: event.RunStarted, Source: event.SourceRun, Sequence: 1, OccurredAt: start}))
+	planned := createRun(t, db, makePlan(id('r', 0x1000000), 2, 3))
+	r := record(t, db, planned)
+	must(t, r.Emit(t.Context(), event.Event{RunID: planned.RunID, Type: event.RunStarted, Source: event.SourceRun, Sequence: 1, OccurredAt: start}))
 	must(t, r.Flush(t.Context()))
-	if now, err := db.Run(t.Context(), "", plan.RunID); err != nil || now.Status != store.Running || !now.StartedAt.Equal(start) {
+	if now, err := db.Run(t.Context(), "", planned.RunID); err != nil || now.Status != store.Running || !now.StartedAt.Equal(start) {
 		t.Errorf("after run.started: got %s since %v, %v", now.Status, now.StartedAt, err)
 	}
-	must(t, db.SetRunStatus(t.Context(), plan.RunID, me, store.Scoring))
-	done := speak(t, r, plan, plan.Trials[0])
+	must(t, db.SetRunStatus(t.Context(), planned.RunID, me, store.Scoring))
+	done := speak(t, r, planned, planned.Trials[0])
 	done.begin()
 	done.finish(scoring.OutcomePassed, false)
-	cut := speak(t, r, plan, plan.Trials[1])
+	cut := speak(t, r, planned, planned.Trials[1])
 	cut.begin()
 	must(t, r.Close())
 
 	rate := 1.0
 	result := engine.Result{Status: store.Cancelled, Reason: "interrupted by the user", Agents: []engine.AgentResult{
-		{RunAgentID: plan.Agents[0].ID, Label: "Agent-0", Status: store.Completed, Scorecard: scoring.AgentScorecard{PassRate: &rate, Headline: "passed"}},
-		{RunAgentID: plan.Agents[1].ID, Label: "Agent-1", Status: store.Cancelled, Reason: "cancelled"},
+		{RunAgentID: planned.Agents[0].ID, Label: "Agent-0", Status: store.Completed, Scorecard: scoring.AgentScorecard{PassRate: &rate, Headline: "passed"}},
+		{RunAgentID: planned.Agents[1].ID, Label: "Agent-1", Status: store.Cancelled, Reason: "cancelled"},
 	}}
-	if err := db.FinishRun(t.Context(), plan.RunID, store.Owner{ID: "other"}, result); !errors.Is(err, store.ErrOwned) {
+	if err := db.FinishRun(t.Context(), planned.RunID, store.Owner{ID: "other"}, result); !errors.Is(err, store.ErrOwned) {
 		t.Errorf("by another: got %v, want ErrOwned", err)
 	}
-	must(t, db.FinishRun(t.Context(), plan.RunID, me, result))
-	now, err := db.Run(t.Context(), "", plan.RunID)
+	must(t, db.FinishRun(t.Context(), planned.RunID, me, result))
+	now, err := db.Run(t.Context(), "", planned.RunID)
 	must(t, err)
 	if now.Status != store.Cancelled || now.Reason != result.Reason || now.FinishedAt.IsZero() {
 		t.Errorf("run: got %s (%s) at %v", now.Status, now.Reason, now.FinishedAt)
 	}
-	agents, err := db.RunAgents(t.Context(), plan.RunID)
+	agents, err := db.RunAgents(t.Context(), planned.RunID)
 	must(t, err)
 	if agents[0].Scorecard == nil || *agents[0].Scorecard.PassRate != 1 || agents[0].Status != store.Completed || !agents[0].FinishedAt.Equal(done.said[2].OccurredAt) {
 		t.Errorf("first agent: got %+v", agents[0])
@@ -256,30 +258,30 @@ func TestFinishRun(t *testing.T) {
 	if agents[1].Status != store.Cancelled || agents[1].Reason != "cancelled" {
 		t.Errorf("second agent: got %+v", agents[1])
 	}
-	tally, err := db.Tally(t.Context(), plan.Agents[1].ID)
+	tally, err := db.Tally(t.Context(), planned.Agents[1].ID)
 	if diff := cmp.Diff(map[string]int{store.Cancelled: 3}, tally); diff != "" || err != nil {
 		t.Errorf("trials of the second agent: %v\n%s", err, diff)
 	}
-	attempts := readTrials(t, db, store.TrialFilter{RunAgentID: plan.Agents[1].ID, AllAttempts: true})
+	attempts := readTrials(t, db, store.TrialFilter{RunAgentID: planned.Agents[1].ID, AllAttempts: true})
 	if len(attempts) != 1 || attempts[0].Status != store.Cancelled {
 		t.Errorf("its attempts: got %+v", attempts)
 	}
 	for what, err := range map[string]error{
-		"finish twice":           db.FinishRun(t.Context(), plan.RunID, me, result),
-		"status of an ended run": db.SetRunStatus(t.Context(), plan.RunID, me, store.Running),
-		"cancel an ended run":    db.RequestCancel(t.Context(), plan.RunID),
+		"finish twice":           db.FinishRun(t.Context(), planned.RunID, me, result),
+		"status of an ended run": db.SetRunStatus(t.Context(), planned.RunID, me, store.Running),
+		"cancel an ended run":    db.RequestCancel(t.Context(), planned.RunID),
 	} {
 		if !errors.Is(err, store.ErrConflict) {
 			t.Errorf("%s: got %v, want a conflict", what, err)
 		}
 	}
-	if _, err := db.Recorder(t.Context(), plan.RunID, me); !errors.Is(err, store.ErrConflict) {
+	if _, err := db.Recorder(t.Context(), planned.RunID, me); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("record an ended run: got %v, want a conflict", err)
 	}
-	if err := db.SetRunStatus(t.Context(), plan.RunID, me, store.Completed); err == nil {
+	if err := db.SetRunStatus(t.Context(), planned.RunID, me, store.Completed); err == nil {
 		t.Error("a final status without FinishRun: got no error")
 	}
-	if err := db.FinishRun(t.Context(), plan.RunID, me, engine.Result{Status: "done"}); err == nil {
+	if err := db.FinishRun(t.Context(), planned.RunID, me, engine.Result{Status: "done"}); err == nil {
 		t.Error("a status that is none: got no error")
 	}
 }
@@ -287,21 +289,21 @@ func TestFinishRun(t *testing.T) {
 func TestTrialFilters(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	plan := makePlan(id('r', 0x1000000), 2, 700) // several pages
-	for i := range plan.Trials {
-		plan.Trials[i].Repetition = 1 + i/2%2
+	planned := makePlan(id('r', 0x1000000), 2, 700) // several pages
+	for i := range planned.Trials {
+		planned.Trials[i].Repetition = 1 + i/2%2
 	}
-	createRun(t, db, plan)
-	r := record(t, db, plan)
-	for _, trial := range plan.Trials[:1200] {
-		v := speak(t, r, plan, trial)
+	createRun(t, db, planned)
+	r := record(t, db, planned)
+	for _, trial := range planned.Trials[:1200] {
+		v := speak(t, r, planned, trial)
 		must(t, r.Emit(t.Context(), v.next(event.TrialQueued, nil)))
 	}
 	must(t, r.Close())
-	agent := plan.Agents[1].ID
+	agent := planned.Agents[1].ID
 	all := readTrials(t, db, store.TrialFilter{RunAgentID: agent})
 	var want, got []string
-	for _, trial := range plan.Trials {
+	for _, trial := range planned.Trials {
 		if trial.Agent == 1 {
 			want = append(want, trial.ID)
 		}

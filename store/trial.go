@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine/event"
 )
 
@@ -202,7 +203,7 @@ func (db *DB) Tally(ctx context.Context, runAgentID string) (map[string]int, err
 // Unfinished lists what is left to do of a run, in the order of execution, as
 // its plan's trials. Attempts go on after those that were begun. Invalid
 // trials count as finished unless againInvalid.
-func (db *DB) Unfinished(ctx context.Context, runID string, againInvalid bool) ([]engine.Trial, error) {
+func (db *DB) Unfinished(ctx context.Context, runID string, againInvalid bool) ([]plan.Trial, error) {
 	doing := fmt.Sprintf("list unfinished trials of run %q", runID)
 	lanes := map[int64]int{} // run agent row to its place in the plan
 	rows, err := db.r.QueryContext(ctx, "SELECT a.id FROM run_agents a JOIN runs r ON r.id = a.run_id WHERE r.uid = ? ORDER BY a.id", runID)
@@ -218,13 +219,13 @@ func (db *DB) Unfinished(ctx context.Context, runID string, againInvalid bool) (
 	if err != nil {
 		return nil, db.fail(doing, err)
 	}
-	var left []engine.Trial
+	var left []plan.Trial
 	rows, err = db.r.QueryContext(ctx, `SELECT t.uid, t.agent_id, t.case_key, t.repetition, t.attempt + 1
 		FROM trials t JOIN run_agents a ON a.id = t.agent_id JOIN runs r ON r.id = a.run_id
 		WHERE r.uid = ? AND t.status NOT IN ('passed', 'failed') AND (t.status != 'invalid' OR ?)
 		ORDER BY t.id`, runID, againInvalid)
 	err = each(rows, err, func(rows *sql.Rows) error {
-		var t engine.Trial
+		var t plan.Trial
 		var agent int64
 		err := rows.Scan(&t.ID, &agent, &t.CaseKey, &t.Repetition, &t.Attempt)
 		t.Agent = lanes[agent]

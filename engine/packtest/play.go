@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/agentclash/agentclash/engine/plan"
+
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -116,27 +118,27 @@ const maxToolCalls = 1000
 
 func (s *subject) run(ctx context.Context, set pack.InputSet, players []player) ([]trial, error) {
 	o := s.options
-	req := engine.PlanRequest{
+	req := plan.Request{
 		Pack: s.pack, InputSet: set.Key, Name: "challenge-pack doctor", Sandbox: o.Sandbox, Now: o.Now, NewID: o.NewID,
-		Options: engine.Options{Repetitions: 1, Concurrency: o.Concurrency, RetryInvalid: 1, MinPassRate: 1},
+		Options: plan.Options{Repetitions: 1, Concurrency: o.Concurrency, RetryInvalid: 1, MinPassRate: 1},
 	}
 	var clients []provider.Client
 	for _, p := range players {
-		req.Deployments = append(req.Deployments, engine.Deployment{
-			Name: p.name, Provider: provider.Scripted, Model: p.name, Limits: engine.Limits{MaxToolCalls: maxToolCalls},
+		req.Deployments = append(req.Deployments, plan.Deployment{
+			Name: p.name, Provider: provider.Scripted, Model: p.name, Limits: plan.Limits{MaxToolCalls: maxToolCalls},
 		})
 		clients = append(clients, p.client)
 	}
-	plan, err := engine.NewPlan(req)
+	planned, err := plan.New(req)
 	if err != nil {
 		return nil, fmt.Errorf("plan the agents' trials: %w", err)
 	}
-	l := s.newLedger(plan, s.casesOf(set))
+	l := s.newLedger(planned, s.casesOf(set))
 	deps := engine.Deps{Sink: l, Clients: clients, Boxes: o.Boxes, Queries: o.Queries, Now: o.Now}
-	for range plan.Simulators {
+	for range planned.Simulators {
 		deps.Simulators = append(deps.Simulators, user{o.Simulator})
 	}
-	if _, err := engine.Run(ctx, plan, deps); err != nil {
+	if _, err := engine.Run(ctx, planned, deps); err != nil {
 		return nil, err
 	}
 	return s.inOrder(l.done), context.Cause(ctx)
@@ -157,9 +159,9 @@ type ledger struct {
 	ended func() // is told of every trial that is over
 }
 
-func (s *subject) newLedger(plan *engine.Plan, cases []*testCase) *ledger {
+func (s *subject) newLedger(planned *plan.Plan, cases []*testCase) *ledger {
 	l := &ledger{agents: map[string]string{}, cases: map[string]*testCase{}, open: map[string]*event.Fold{}, left: &s.room, ended: s.played}
-	for _, a := range plan.Agents {
+	for _, a := range planned.Agents {
 		l.agents[a.ID] = a.Label
 	}
 	for _, c := range cases {

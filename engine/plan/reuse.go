@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"cmp"
@@ -91,14 +91,14 @@ func (p *Plan) Since(t Trial, earlier *Plan, was Trial) ([]Difference, error) {
 // Again plans to run trials of a stored run once more, by the agents they are of, as a run of its own: what a
 // run has decided is not taken back. The plan must have its pack; prices are those
 // of today.
-func (p *Plan) Again(trials []Trial, req PlanRequest) (*Plan, error) {
+func (p *Plan) Again(trials []Trial, req Request) (*Plan, error) {
 	next := *p
 	next.RunID, next.CreatedAt, next.RetryOf = req.NewID(), req.Now().UTC(), p.RunID
 	next.Name = req.Name
 	if next.Name == "" {
 		next.Name = next.newName()
 	}
-	next.before, next.Affected, next.Options.Deadline = Progress{}, nil, time.Time{}
+	next.Before, next.Affected, next.Options.Deadline = Progress{}, nil, time.Time{}
 	next.Agents, next.Trials, next.Cases, next.Options.PeerStandings = nil, nil, nil, false
 	lanes := map[int]int{} // of those who have a trial
 	for lane, agent := range p.Agents {
@@ -132,14 +132,4 @@ func (p *Plan) Again(trials []Trial, req PlanRequest) (*Plan, error) {
 		return nil, err
 	}
 	return &next, errors.Join(next.checkPrices(), next.checkJudges(), next.checkEnds())
-}
-
-// Reused counts the trials that earlier ones stand for.
-func (p *Plan) Reused() (n int) {
-	for _, t := range p.Trials {
-		if t.Reuse != nil {
-			n++
-		}
-	}
-	return n
 }

@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"bytes"
@@ -6,14 +6,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/scoring"
 )
 
-// given compares what a run gave the agents of a case, and what it took from
+// Given compares what a run gave the agents of a case, and what it took from
 // them, with another version of the pack.
-type given struct {
-	otherwise string // how the agents were given something else, "" when they were not
+type Given struct {
+	Otherwise string // how the agents were given something else, "" when they were not
 	lost      map[string]bool
 	tests     map[string]test // what the pack would run, by validator
 }
@@ -25,8 +26,8 @@ type test struct {
 	otherFiles   bool // its own files are not those that the run had
 }
 
-// comparePacks looks at every case of a plan, which is bound to with.
-func comparePacks(p *Plan, own, with *pack.Pack) (map[string]given, error) {
+// ComparePacks looks at every case of a plan, which is bound to with.
+func ComparePacks(p *Plan, own, with *pack.Pack) (map[string]Given, error) {
 	set, err := own.InputSet(p.InputSet)
 	if err != nil {
 		return nil, err
@@ -40,18 +41,18 @@ func comparePacks(p *Plan, own, with *pack.Pack) (map[string]given, error) {
 	if err != nil {
 		return nil, err
 	}
-	lost := lostCaptures(own.Version.EvaluationSpec.PostExecutionChecks, p.spec.PostExecutionChecks)
-	list := make(map[string]given, len(p.Cases))
+	lost := lostCaptures(own.Version.EvaluationSpec.PostExecutionChecks, p.Spec.PostExecutionChecks)
+	list := make(map[string]Given, len(p.Cases))
 	for _, ref := range p.Cases {
-		was, now, g := before[ref.Key], p.cases[ref.Key], given{lost: lost}
+		was, now, g := before[ref.Key], p.cases[ref.Key], Given{lost: lost}
 		if now.Key() == "" {
-			g.otherwise = "the pack has no such case"
+			g.Otherwise = "the pack has no such case"
 			list[ref.Key] = g
 			continue
 		}
 		other := slices.Concat(general, others(x.givenParts(own, bare(was)), x.givenParts(with, bare(now))))
 		if len(other) > 0 {
-			g.otherwise = "the agent was given something else: " + strings.Join(other, ", ")
+			g.Otherwise = "the agent was given something else: " + strings.Join(other, ", ")
 		}
 		g.tests = p.tests(now, !sameFiles(own.GraderFiles(was), with.GraderFiles(now)))
 		list[ref.Key] = g
@@ -96,18 +97,18 @@ func bare(c pack.Case) pack.Case {
 // otherNetwork says what is different about the network of a deployment's agents.
 // Where the run did not see what programs try, rules about it would find nothing.
 func otherNetwork(own, with *pack.Pack, d Deployment) (string, error) {
-	was, err := networkOf(own, d)
+	was, err := NetworkOf(own, d)
 	if err != nil {
 		return "", err
 	}
-	now, err := networkOf(with, d)
+	now, err := NetworkOf(with, d)
 	if err != nil {
 		return "", err
 	}
 	switch {
-	case was.tools != now.tools || was.programs != now.programs || was.vault != now.vault || !equal(allowlist(own), allowlist(with)):
+	case was.Tools != now.Tools || was.Programs != now.Programs || was.Vault != now.Vault || !equal(allowlist(own), allowlist(with)):
 		return "the network", nil
-	case now.watched && !was.watched:
+	case now.Watched && !was.Watched:
 		return "a network on which nobody saw what programs try", nil
 	}
 	return "", nil
@@ -138,11 +139,11 @@ func equal(a, b any) bool {
 }
 
 func sameJSON(a, b any) (bool, error) {
-	x, err := marshal(a)
+	x, err := event.Marshal(a)
 	if err != nil {
 		return false, err
 	}
-	y, err := marshal(b)
+	y, err := event.Marshal(b)
 	return bytes.Equal(x, y), err
 }
 
@@ -164,15 +165,15 @@ func lostCaptures(was, now []scoring.PostExecutionCheck) map[string]bool {
 // tests are the commands that a trial of a case would run.
 func (p *Plan) tests(c pack.Case, otherFiles bool) map[string]test {
 	list := map[string]test{}
-	for _, g := range p.scorer.Graders() {
-		list[g.Key] = test{c.Render(g.Config.TestCommand), graderDir(g.Check.Path), graderTimeout(g), otherFiles}
+	for _, g := range p.Scorer.Graders() {
+		list[g.Key] = test{c.Render(g.Config.TestCommand), GraderDir(g.Check.Path), GraderTimeout(g), otherFiles}
 	}
 	return list
 }
 
-// forget takes out of a trial's evidence what it would not have with this pack:
+// Forget takes out of a trial's evidence what it would not have with this pack:
 // captures of other files under the same key, and what other tests said.
-func (g given) forget(ev *scoring.Evidence) {
+func (g Given) Forget(ev *scoring.Evidence) {
 	for key, lost := range g.lost {
 		if lost {
 			delete(ev.Files, key)
@@ -189,6 +190,6 @@ func (g given) forget(ev *scoring.Evidence) {
 // ran says whether a command that ran stands for this one: another time limit
 // matters only to a command that ran out of its own.
 func (t test) ran(run scoring.CodeRun) bool {
-	return !t.otherFiles && run.TestCommand == t.command && graderDir(run.TargetPath) == t.dir &&
+	return !t.otherFiles && run.TestCommand == t.command && GraderDir(run.TargetPath) == t.dir &&
 		(!run.TimedOut || run.TimeoutMS >= t.timeout.Milliseconds())
 }

@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"bytes"
@@ -25,7 +25,9 @@ var (
 	//go:embed prompts/output_schema.md
 	outputSchema string
 	//go:embed prompts/reminder.md
-	submitReminder string
+	SubmitReminder string
+	//go:embed prompts/command_task.md
+	commandSystem string
 )
 
 // nativeMessages opens a conversation with tools. What the agent is told of
@@ -124,4 +126,31 @@ func indented(v any) (string, error) {
 		return "", err
 	}
 	return b.String(), nil
+}
+
+// endpointMessages are what an endpoint is asked in a native pack: the task.
+func endpointMessages(p *pack.Pack, c pack.Case, d Deployment) ([]provider.Message, error) {
+	task, err := indented(p.AgentView(c))
+	if err != nil {
+		return nil, fmt.Errorf("write the task of case %q: %w", c.Key(), err)
+	}
+	var messages []provider.Message
+	if s := strings.TrimSpace(d.System); s != "" {
+		messages = append(messages, provider.Message{Role: provider.System, Content: s})
+	}
+	return append(messages, provider.Message{Role: provider.User, Content: paragraphs(nativeUser, task)}), nil
+}
+
+// CommandTask is the task as a program is given it: the pack's allow-list
+// projection.
+func CommandTask(p *pack.Pack, c pack.Case, d Deployment) (string, error) {
+	task, err := indented(p.AgentView(c))
+	if err != nil {
+		return "", fmt.Errorf("write the task of case %q: %w", c.Key(), err)
+	}
+	where := "Print your final answer, and nothing else, on standard output."
+	if at := d.Command.AnswerFile(); at != "" {
+		where = "Write your final answer to the file " + at + "."
+	}
+	return paragraphs(commandSystem, where, nativeUser, task) + "\n", nil
 }

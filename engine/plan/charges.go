@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"fmt"
@@ -99,7 +99,7 @@ func (c *Charges) orPrice(usd float64, providerKey, model string, u *provider.Us
 	if usd > 0 || u == nil {
 		return usd
 	}
-	return c.plan.price(providerKey, model)(u.Input, u.Output)
+	return c.plan.Price(providerKey, model)(u.Input, u.Output)
 }
 
 func (c *Charges) close(call string, usd float64) {

@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/agentclash/agentclash/engine/event"
 )
 
 const (
@@ -98,9 +100,9 @@ func valueText(v any) string {
 	if v == (absent{}) {
 		return ""
 	}
-	raw, err := marshal(v)
+	raw, err := event.Marshal(v)
 	if err != nil {
 		return ""
 	}
-	return clipText(string(raw), maxValueText)
+	return event.Clip(string(raw), maxValueText)
 }

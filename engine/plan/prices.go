@@ -1,0 +1,63 @@
+package plan
+
+import (
+	"github.com/agentclash/agentclash/engine/budget"
+	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/scoring"
+)
+
+// listPrices are those of the providers that agents and judges use. A provider
+// that one of them reaches at an address of its own has none: what is asked
+// there, nobody has listed.
+func (p *Plan) listPrices() scoring.ListPrices {
+	elsewhere := map[string]bool{}
+	for _, a := range p.Agents {
+		elsewhere[a.Deployment.Provider] = elsewhere[a.Deployment.Provider] || a.Deployment.BaseURL != ""
+	}
+	for _, m := range p.Judges {
+		elsewhere[m.Provider] = elsewhere[m.Provider] || m.BaseURL != ""
+	}
+	for _, m := range p.Simulators {
+		elsewhere[m.Provider] = elsewhere[m.Provider] || m.BaseURL != ""
+	}
+	var providers []string
+	for name, own := range elsewhere {
+		if !own {
+			providers = append(providers, name)
+		}
+	}
+	return scoring.CurrentPrices().Of(providers...)
+}
+
+// Price is what a model's tokens cost; one without a price costs nothing, and is
+// refused beforehand where there is a limit in dollars.
+func (p *Plan) Price(providerKey, model string) budget.Price {
+	return func(in, out int64) float64 {
+		usd, _ := p.Scorer.Cost(providerKey, model, in, out)
+		return usd
+	}
+}
+
+// UseOf is what a reply says that it used. A model that the provider names
+// otherwise than it was asked for, and that has no price, costs what the model
+// does that was asked for.
+func (p *Plan) UseOf(d Deployment, res provider.Response) budget.Use {
+	u := res.Usage
+	usd, ok := p.Scorer.Cost(d.Provider, res.Model, u.Input, u.Output)
+	if !ok {
+		usd = p.Price(d.Provider, d.Model)(u.Input, u.Output)
+	}
+	return budget.Use{Tokens: max(u.Total, u.Input+u.Output), USD: usd}
+}
+
+// SimulatorCharge is what a try of a user's model takes of the run's budget: what its reply
+// says, or the most that it could where it says nothing and may be paid for.
+func (p *Plan) SimulatorCharge(s SimulatorModel, res provider.Response, failure *provider.Error, most float64) float64 {
+	switch {
+	case failure != nil && !budget.MayCost(failure), res.Cached():
+		return 0
+	case failure != nil || res.Usage == nil:
+		return most
+	}
+	return p.UseOf(Deployment{Provider: s.Provider, Model: s.Model}, res).USD
+}
