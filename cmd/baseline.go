@@ -1,9 +1,12 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,14 +17,28 @@ import (
 
 func newBaseline(a *app) *cobra.Command {
 	return group("baseline", "Keep the run that others are compared with",
-		newBaselineSet(a), newBaselineShow(a), newBaselineClear(a))
+		newBaselineSet(a), newBaselineShow(a), newBaselineList(a), newBaselineHistory(a), newBaselineClear(a),
+		newBaselineExport(a), newBaselineImport(a))
 }
 
+// baselineOptions name a baseline that is set.
+type baselineOptions struct{ name, slug string }
+
+func (o *baselineOptions) addFlags(c *cobra.Command) {
+	c.Flags().StringVar(&o.name, "name", "", "name of the baseline (default \"default\")")
+	c.Flags().StringVar(&o.slug, "pack", "", "slug of the pack (default: the only one with such a baseline)")
+}
+
+// title is the name in a sentence.
+func (o *baselineOptions) title() string { return strconv.Quote(cmp.Or(o.name, store.DefaultBaseline)) }
+
 func newBaselineSet(a *app) *cobra.Command {
-	var agent string
+	var agent, name string
 	c := &cobra.Command{
-		Use: "set [RUN]", Short: "Make a run's agent the baseline of its pack",
-		Example: "  agentclash baseline set latest\n  agentclash baseline set nightly --agent prod",
+		Use: "set [RUN]", Short: "Make a run's agent a baseline of its pack",
+		Long: `Make a run's agent a baseline of its pack, in place of the one of that name there
+was; baseline history has the earlier ones. Nothing sets a baseline by itself.`,
+		Example: "  agentclash baseline set latest\n  agentclash baseline set nightly --agent prod --name main",
 		Args:    upTo(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx := c.Context()
@@ -39,20 +56,29 @@ func newBaselineSet(a *app) *cobra.Command {
 				if db, err = a.store(ctx); err != nil {
 					return err
 				}
-				mark, err := db.SetBaseline(ctx, picked.ID)
+				mark, err := db.SetBaseline(ctx, picked.ID, name)
 				if err != nil {
 					return err
 				}
-				d := baselineDocument(mark, r.Status)
-				return a.print(d, func(w io.Writer, o view.Options) error {
-					a.say("✓ %s of run %s is the baseline of %s", mark.Label, mark.RunName, mark.PackSlug)
-					return nil
-				})
+				return a.printBaseline(mark, r.Status)
 			})
 		},
 	}
 	c.Flags().StringVar(&agent, "agent", "", "run agent, by label or id")
+	c.Flags().StringVar(&name, "name", "", "name of the baseline (default \"default\")")
 	return c
+}
+
+// printBaseline says what has just become the baseline.
+func (a *app) printBaseline(mark store.BaselineMark, runStatus string) error {
+	return a.print(baselineDocument(mark, runStatus), func(io.Writer, view.Options) error {
+		called := ""
+		if mark.Name != store.DefaultBaseline {
+			called = " " + strconv.Quote(mark.Name)
+		}
+		a.say("✓ %s of run %s is the baseline%s of %s", mark.Label, mark.RunName, called, mark.PackSlug)
+		return nil
+	})
 }
 
 func baselineDocument(m store.BaselineMark, runStatus string) view.BaselineDocument {
@@ -66,27 +92,14 @@ func bookmark(m store.BaselineMark, runStatus string) view.Bookmark {
 			WorkspaceID: m.Workspace, RunID: m.RunID, RunName: m.RunName, RunStatus: runStatus,
 			RunAgentID: m.RunAgentID, RunAgentLabel: m.Label,
 		},
-		SetAt: m.SetAt,
+		Name: m.Name, Imported: m.Imported, SetAt: m.SetAt, EndedAt: m.EndedAt,
 	}
-}
-
-// baselineOf is the baseline of a pack; ok is false when there is none.
-func (a *app) baselineOf(ctx context.Context, db *store.DB, workspace, slug string) (side, view.Bookmark, bool, error) {
-	mark, err := db.Baseline(ctx, workspace, slug)
-	if errors.Is(err, store.ErrNotFound) {
-		return side{}, view.Bookmark{}, false, nil
-	}
-	if err != nil {
-		return side{}, view.Bookmark{}, false, err
-	}
-	s, err := a.agentSide(ctx, db, mark.RunAgentID)
-	return s, bookmark(mark, s.run.Status), err == nil, err
 }
 
 func newBaselineShow(a *app) *cobra.Command {
-	var slug string
+	var o baselineOptions
 	c := &cobra.Command{
-		Use: "show", Short: "Show the baseline of a pack", Args: noArgs,
+		Use: "show", Short: "Show a baseline of a pack", Args: noArgs,
 		Example: "  agentclash baseline show --pack support-triage",
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx := c.Context()
@@ -100,56 +113,125 @@ func newBaselineShow(a *app) *cobra.Command {
 				return err
 			}
 			if ok {
-				mark, found, err := a.pickBaseline(ctx, db, workspace, slug)
+				found, set, err := a.baselineFor(ctx, db, workspace, o.slug, o.name)
 				if err != nil {
 					return err
 				}
-				if found {
-					r, err := db.Run(ctx, workspace, mark.RunID)
-					if err != nil {
-						return err
-					}
-					d = baselineDocument(mark, r.Status)
+				if set {
+					d.Configured, d.Bookmark = true, &found.mark
 				}
 			}
-			return a.print(d, func(w io.Writer, o view.Options) error {
+			return a.print(d, func(w io.Writer, v view.Options) error {
 				if !d.Configured {
 					a.say("! no baseline is set: agentclash baseline set RUN")
 				}
-				return view.Baseline(w, d, o)
+				return view.Baseline(w, d, v)
 			})
 		},
 	}
-	c.Flags().StringVar(&slug, "pack", "", "slug of the pack (default: the only one with a baseline)")
+	o.addFlags(c)
 	return c
 }
 
-// pickBaseline finds the baseline of the pack that was named, or the only one.
-func (a *app) pickBaseline(ctx context.Context, db *store.DB, workspace, slug string) (store.BaselineMark, bool, error) {
-	marks, err := db.Baselines(ctx, workspace)
+func newBaselineList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the baselines of all packs", Args: noArgs,
+		Example: "  agentclash baseline list --json",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.listBaselines(c.Context(), func(db *store.DB, workspace string) ([]store.BaselineMark, error) {
+				return db.Baselines(c.Context(), workspace)
+			})
+		},
+	}
+}
+
+func newBaselineHistory(a *app) *cobra.Command {
+	var o baselineOptions
+	c := &cobra.Command{
+		Use: "history", Short: "List the baselines that a pack has and had", Args: noArgs,
+		Example: "  agentclash baseline history --pack support-triage\n  agentclash baseline history --name main",
+		RunE: func(c *cobra.Command, _ []string) error {
+			ctx := c.Context()
+			return a.listBaselines(ctx, func(db *store.DB, workspace string) ([]store.BaselineMark, error) {
+				slug := o.slug
+				if slug == "" {
+					mark, found, err := a.pickBaseline(ctx, db, workspace, "", o.name)
+					if err != nil {
+						return nil, err
+					}
+					if !found {
+						return nil, usage("no baseline %s is set", o.title()).hint("agentclash baseline history --pack SLUG")
+					}
+					slug = mark.PackSlug
+				}
+				return db.BaselineHistory(ctx, workspace, slug, o.name)
+			})
+		},
+	}
+	o.addFlags(c)
+	return c
+}
+
+func (a *app) listBaselines(ctx context.Context, list func(*store.DB, string) ([]store.BaselineMark, error)) error {
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return err
+	}
+	db, ok, err := a.reading(ctx)
+	if err != nil {
+		return err
+	}
+	var marks []store.BaselineMark
+	if ok {
+		if marks, err = list(db, workspace); err != nil {
+			return err
+		}
+	}
+	page := view.Page[view.BaselineEntry]{Total: len(marks)}
+	for _, m := range marks {
+		page.Items = append(page.Items, view.BaselineEntry{PackSlug: m.PackSlug, Bookmark: bookmark(m, "")})
+	}
+	return a.print(page, func(w io.Writer, o view.Options) error {
+		if len(marks) == 0 {
+			a.say("! no baseline is set: agentclash baseline set RUN")
+		}
+		return view.BaselineList(w, page, o)
+	})
+}
+
+// pickBaseline finds the baseline of a name of the pack that was named, or of the
+// only pack that has one.
+func (a *app) pickBaseline(ctx context.Context, db *store.DB, workspace, slug, name string) (store.BaselineMark, bool, error) {
+	if slug != "" {
+		mark, err := db.Baseline(ctx, workspace, slug, name)
+		if errors.Is(err, store.ErrNotFound) {
+			return store.BaselineMark{}, false, nil
+		}
+		return mark, err == nil, err
+	}
+	all, err := db.Baselines(ctx, workspace)
 	if err != nil {
 		return store.BaselineMark{}, false, err
 	}
+	name = cmp.Or(name, store.DefaultBaseline)
+	marks := slices.DeleteFunc(all, func(m store.BaselineMark) bool { return !strings.EqualFold(m.Name, name) })
+	switch len(marks) {
+	case 0:
+		return store.BaselineMark{}, false, nil
+	case 1:
+		return marks[0], true, nil
+	}
 	var slugs []string
 	for _, m := range marks {
-		if m.PackSlug == slug {
-			return m, true, nil
-		}
 		slugs = append(slugs, m.PackSlug)
 	}
-	switch {
-	case slug != "" || len(marks) == 0:
-		return store.BaselineMark{}, false, nil
-	case len(marks) > 1:
-		return store.BaselineMark{}, false, usage("several packs have a baseline: %s", strings.Join(slugs, ", ")).hint("add --pack SLUG")
-	}
-	return marks[0], true, nil
+	return store.BaselineMark{}, false, usage("several packs have a baseline: %s", strings.Join(slugs, ", ")).hint("add --pack SLUG")
 }
 
 func newBaselineClear(a *app) *cobra.Command {
-	var slug string
+	var o baselineOptions
 	c := &cobra.Command{
-		Use: "clear", Short: "Forget the baseline of a pack", Args: noArgs,
+		Use: "clear", Short: "Forget a baseline of a pack", Args: noArgs,
 		Example: "  agentclash baseline clear --pack support-triage",
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx := c.Context()
@@ -157,7 +239,7 @@ func newBaselineClear(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cleared, err := a.clearBaseline(ctx, workspace, slug)
+			cleared, err := a.clearBaseline(ctx, workspace, o)
 			if err != nil {
 				return err
 			}
@@ -172,21 +254,21 @@ func newBaselineClear(a *app) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&slug, "pack", "", "slug of the pack (default: the only one with a baseline)")
+	o.addFlags(c)
 	return c
 }
 
-func (a *app) clearBaseline(ctx context.Context, workspace, slug string) (bool, error) {
+func (a *app) clearBaseline(ctx context.Context, workspace string, o baselineOptions) (bool, error) {
 	db, ok, err := a.reading(ctx)
 	if err != nil || !ok {
 		return false, err
 	}
-	mark, found, err := a.pickBaseline(ctx, db, workspace, slug)
+	mark, found, err := a.pickBaseline(ctx, db, workspace, o.slug, o.name)
 	if err != nil || !found {
 		return false, err
 	}
 	if db, err = a.store(ctx); err != nil {
 		return false, err
 	}
-	return db.ClearBaseline(ctx, workspace, mark.PackSlug)
+	return db.ClearBaseline(ctx, workspace, mark.PackSlug, mark.Name)
 }

@@ -1,10 +1,12 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,9 +28,9 @@ type compareOptions struct {
 
 func (o *compareOptions) addFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.baseline, "baseline", "", "baseline run: id, name, latest or baseline")
+	f.StringVar(&o.baseline, "baseline", "", "baseline: a run (id, name, latest), baseline[:NAME] or a file")
 	f.StringVar(&o.baselineAgent, "baseline-agent", "", "run agent of the baseline")
-	f.StringVar(&o.candidate, "candidate", "", "candidate run: id, name or latest")
+	f.StringVar(&o.candidate, "candidate", "", "candidate: as --baseline")
 	f.StringVar(&o.candidateAgent, "candidate-agent", "", "run agent of the candidate")
 }
 
@@ -40,10 +42,10 @@ func (o *compareOptions) check() error {
 }
 
 func (a *app) sides(ctx context.Context, db *store.DB, o compareOptions) (baseline, candidate side, err error) {
-	if baseline, err = a.side(ctx, db, o.baseline, o.baselineAgent); err != nil {
+	if baseline, err = a.anySide(ctx, db, o.baseline, o.baselineAgent); err != nil {
 		return side{}, side{}, fmt.Errorf("baseline: %w", err)
 	}
-	if candidate, err = a.side(ctx, db, o.candidate, o.candidateAgent); err != nil {
+	if candidate, err = a.anySide(ctx, db, o.candidate, o.candidateAgent); err != nil {
 		return side{}, side{}, fmt.Errorf("candidate: %w", err)
 	}
 	if baseline.agent.ID == candidate.agent.ID {
@@ -91,8 +93,35 @@ func (j judgement) document(candidate side, mark view.Bookmark) view.ComparisonD
 	}
 }
 
+// anySide is a side that may be a run, a baseline that was set, or a file.
+func (a *app) anySide(ctx context.Context, db *store.DB, selector, agent string) (side, error) {
+	name, named := strings.CutPrefix(selector, baselinePrefix)
+	if !named && !looksLikePath(selector) && (selector != store.Baseline || agent != "") {
+		return a.side(ctx, db, selector, agent)
+	}
+	if !looksLikePath(selector) && !named {
+		name = ""
+	} else if !named {
+		name = selector
+	}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return side{}, err
+	}
+	found, ok, err := a.baselineFor(ctx, db, workspace, "", name)
+	switch {
+	case err != nil:
+		return side{}, err
+	case !ok:
+		return side{}, &failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("no baseline %q is set", cmp.Or(name, store.DefaultBaseline)), next: "agentclash baseline list"}
+	case agent != "" && !strings.EqualFold(found.agent.Label, agent):
+		return side{}, usage("%s is of the agent %q, not of %q", selector, found.agent.Label, agent)
+	}
+	return found.side, nil
+}
+
 func newCompareLatest(a *app) *cobra.Command {
-	var agent string
+	var agent, baseline string
 	var gate bool
 	c := &cobra.Command{
 		Use: "latest", Short: "Compare the newest run with the baseline",
@@ -100,14 +129,20 @@ func newCompareLatest(a *app) *cobra.Command {
 exit status is the verdict: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 		Example: "  agentclash compare latest\n  agentclash compare latest --gate",
 		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return runCompareLatest(c.Context(), a, agent, gate) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return runCompareLatest(c.Context(), a, agent, baseline, gate)
+		},
 	}
 	c.Flags().StringVar(&agent, "agent", "", "run agent of the newest run")
+	c.Flags().StringVar(&baseline, "baseline", "", baselineUsage)
 	c.Flags().BoolVar(&gate, "gate", false, "exit with the verdict of the default policy")
 	return c
 }
 
-func runCompareLatest(ctx context.Context, a *app, agent string, gate bool) error {
+// baselineUsage is the help of --baseline where only baselines are meant.
+const baselineUsage = "baseline to compare with: its name, or a file of baseline export (default \"default\")"
+
+func runCompareLatest(ctx context.Context, a *app, agent, selector string, gate bool) error {
 	db, err := a.stored(ctx)
 	if err != nil {
 		return err
@@ -116,26 +151,30 @@ func runCompareLatest(ctx context.Context, a *app, agent string, gate bool) erro
 	if err != nil {
 		return err
 	}
-	mark, found, err := a.pickBaseline(ctx, db, workspace, "")
+	found, ok, err := a.baselineFor(ctx, db, workspace, "", selector)
 	if err != nil {
 		return err
 	}
-	if !found {
+	if !ok {
 		if gate {
 			return a.noBaseline()
 		}
 		return usage("no baseline is set").hint("agentclash baseline set RUN")
 	}
-	runs, _, err := db.Runs(ctx, store.RunFilter{Workspace: workspace, PackSlug: mark.PackSlug, Limit: 2})
+	slug := found.run.Pack.Slug
+	runs, _, err := db.Runs(ctx, store.RunFilter{Workspace: workspace, PackSlug: slug, Limit: 2})
 	if err != nil {
 		return err
 	}
 	for _, r := range runs {
-		if r.ID != mark.RunID {
-			return a.compareWith(ctx, db, mark, compareOptions{candidate: r.ID, candidateAgent: agent}, gate)
+		if r.ID != found.run.ID {
+			return a.compareWith(ctx, db, found, compareOptions{candidate: r.ID, candidateAgent: agent}, gate)
 		}
 	}
-	return usage("the baseline is the only run of %s", mark.PackSlug).hint("agentclash eval start --pack ... runs a candidate")
+	if len(runs) == 0 {
+		return usage("there is no run of %s to compare", slug).hint("agentclash eval start --pack ... runs a candidate")
+	}
+	return usage("the baseline is the only run of %s", slug).hint("agentclash eval start --pack ... runs a candidate")
 }
 
 // noBaseline is a gate that has nothing to compare with: status 3.
@@ -146,19 +185,15 @@ func (a *app) noBaseline() error {
 
 // compareWith compares a run with a baseline and, with gate, keeps the record
 // of the verdict and exits with it.
-func (a *app) compareWith(ctx context.Context, db *store.DB, mark store.BaselineMark, o compareOptions, gate bool) error {
-	baseline, err := a.agentSide(ctx, db, mark.RunAgentID)
-	if err != nil {
-		return err
-	}
+func (a *app) compareWith(ctx context.Context, db *store.DB, baseline comparand, o compareOptions, gate bool) error {
 	candidate, err := a.side(ctx, db, o.candidate, o.candidateAgent)
 	if err != nil {
 		return err
 	}
-	j := a.judge(baseline, candidate)
-	d := j.document(candidate, bookmark(mark, baseline.run.Status))
+	j := a.judge(baseline.side, candidate)
+	d := j.document(candidate, baseline.mark)
 	if gate {
-		if j.gate, err = a.keepGate(ctx, baseline, candidate, j.gate); err != nil {
+		if j.gate, err = a.keepGate(ctx, baseline.side, candidate, j.gate); err != nil {
 			return err
 		}
 		d.ReleaseGate = &j.gate
@@ -171,7 +206,7 @@ func (a *app) compareWith(ctx context.Context, db *store.DB, mark store.Baseline
 }
 
 // gateRun gates a run that has just ended against the baseline of its pack.
-func (a *app) gateRun(ctx context.Context, runID string) error {
+func (a *app) gateRun(ctx context.Context, runID, selector string) error {
 	db, err := a.stored(ctx)
 	if err != nil {
 		return err
@@ -184,23 +219,19 @@ func (a *app) gateRun(ctx context.Context, runID string) error {
 	if err != nil {
 		return err
 	}
-	mark, found, err := a.pickBaseline(ctx, db, workspace, r.Pack.Slug)
+	baseline, ok, err := a.baselineFor(ctx, db, workspace, r.Pack.Slug, selector)
 	if err != nil {
 		return err
 	}
-	if !found {
+	if !ok {
 		return a.noBaseline()
 	}
-	return a.gateAgents(ctx, db, mark, r)
+	return a.gateAgents(ctx, db, baseline.side, r)
 }
 
 // gateAgents gates every agent of a run; the worst verdict is the status.
-func (a *app) gateAgents(ctx context.Context, db *store.DB, mark store.BaselineMark, r store.Run) error {
+func (a *app) gateAgents(ctx context.Context, db *store.DB, baseline side, r store.Run) error {
 	agents, err := db.RunAgents(ctx, r.ID)
-	if err != nil {
-		return err
-	}
-	baseline, err := a.agentSide(ctx, db, mark.RunAgentID)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func newEvalScorecard(a *app) *cobra.Command {
-	var agent, rescoring string
+	var agent, rescoring, baseline string
 	c := &cobra.Command{
 		Use: "scorecard [RUN]", Short: "Show what scoring says of one agent of a run",
 		Long: `Show what scoring says of one agent of a run (the newest when none is named),
@@ -43,7 +43,7 @@ none is named; 66 when there is no such run or rescoring.`,
 			if rescoring != "" {
 				return a.rescoredScorecard(ctx, db, s, rescoring)
 			}
-			d, err := a.scorecardDocument(ctx, db, s)
+			d, err := a.scorecardDocument(ctx, db, s, baseline)
 			if err != nil {
 				return err
 			}
@@ -55,6 +55,7 @@ none is named; 66 when there is no such run or rescoring.`,
 	}
 	c.Flags().StringVar(&rescoring, "rescoring", "", "rescoring of the run, by id or latest")
 	c.Flags().StringVar(&agent, "agent", "", "run agent, by label or id")
+	c.Flags().StringVar(&baseline, "baseline", "", baselineUsage)
 	return c
 }
 
@@ -103,7 +104,7 @@ func (a *app) mentionRescorings(ctx context.Context, db *store.DB, run store.Run
 }
 
 // scorecardOf writes the scorecard of a run agent that has just run.
-func (a *app) scorecardOf(ctx context.Context, w io.Writer, o view.Options, agentID string) error {
+func (a *app) scorecardOf(ctx context.Context, w io.Writer, o view.Options, agentID, baseline string) error {
 	db, err := a.stored(ctx)
 	if err != nil {
 		return err
@@ -112,7 +113,7 @@ func (a *app) scorecardOf(ctx context.Context, w io.Writer, o view.Options, agen
 	if err != nil {
 		return err
 	}
-	d, err := a.scorecardDocument(ctx, db, s)
+	d, err := a.scorecardDocument(ctx, db, s, baseline)
 	if err != nil {
 		return err
 	}
@@ -121,21 +122,21 @@ func (a *app) scorecardOf(ctx context.Context, w io.Writer, o view.Options, agen
 
 // scorecardDocument puts a side's scorecard beside the baseline of its pack. A
 // run that is the baseline itself is compared with nothing.
-func (a *app) scorecardDocument(ctx context.Context, db *store.DB, s side) (view.ScorecardDocument, error) {
+func (a *app) scorecardDocument(ctx context.Context, db *store.DB, s side, baseline string) (view.ScorecardDocument, error) {
 	card, err := s.scorecard()
 	if err != nil {
 		return view.ScorecardDocument{}, err
 	}
 	d := view.ScorecardDocument{Candidate: s.participant(), Scorecard: card}
-	base, mark, ok, err := a.baselineOf(ctx, db, s.run.Workspace, s.run.Pack.Slug)
+	base, ok, err := a.baselineFor(ctx, db, s.run.Workspace, s.run.Pack.Slug, baseline)
 	if err != nil || !ok {
 		return d, err
 	}
-	d.Baseline = &mark
+	d.Baseline = &base.mark
 	if base.agent.ID == s.agent.ID {
 		return d, nil
 	}
-	j := a.judge(base, s)
+	j := a.judge(base.side, s)
 	d.Comparison, d.ReleaseGate = &j.comparison, &j.gate
 	return d, nil
 }
@@ -151,8 +152,7 @@ type judgement struct {
 // judge compares two sides and holds the result against the default policy.
 func (a *app) judge(baseline, candidate side) judgement {
 	j := judgement{baseline: baseline.snapshot(), candidate: candidate.snapshot()}
-	j.comparison = compare.Compare(j.baseline, j.candidate)
-	j.comparison.GeneratedAt = a.p.Now().UTC()
+	j.comparison = compare.Compare(j.baseline, j.candidate).At(a.p.Now(), j.baseline)
 	j.gate = compare.Gate(compare.DefaultPolicy(), j.comparison, j.baseline, j.candidate)
 	j.gate.GeneratedAt = j.comparison.GeneratedAt
 	return j

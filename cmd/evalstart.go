@@ -40,6 +40,7 @@ type startOptions struct {
 	dryRun      bool
 	exitCode    bool
 	gate        bool
+	baseline    string // to compare with: a name or a file
 	affected    bool
 	since       string
 	traces      traceOptions
@@ -90,6 +91,7 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan and its price ceiling, and run nothing")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit 1 when an agent did not pass, 3 when too many trials were invalid")
 	f.BoolVar(&o.gate, "gate", false, "compare with the baseline and exit with the verdict")
+	f.StringVar(&o.baseline, "baseline", "", baselineUsage)
 	f.BoolVar(&o.affected, "affected", false, "run only what changed: an earlier passed or failed trial of the same inputs stands for the rest")
 	f.StringVar(&o.since, "since", "", "with --affected: the run to reuse trials of (default: the pack's newest)")
 	o.traces.addFlags(f)
@@ -124,6 +126,11 @@ func (o *startOptions) check(a *app) error {
 	}
 	if err := o.traces.check(); err != nil {
 		return err
+	}
+	if looksLikePath(o.baseline) { // one that cannot be read is told before anything is run
+		if _, err := a.readBaseline(o.baseline); err != nil {
+			return err
+		}
 	}
 	if o.gate && o.exitCode {
 		return usage("--gate and --exit-code both decide the exit status: choose one")

@@ -23,6 +23,7 @@ type side struct {
 	spec     scoring.Spec
 	card     *scoring.AgentScorecard // nil: nothing is scored yet
 	attempts []scoring.Trial         // every finished attempt, in order
+	given    *compare.Snapshot       // of a baseline that came in a file: the rest is not here
 }
 
 // side finds a run and an agent of it and reads their results.
@@ -138,6 +139,9 @@ func (s side) deciding() []scoring.Trial {
 
 // snapshot is the side as package compare reads it.
 func (s side) snapshot() compare.Snapshot {
+	if s.given != nil {
+		return *s.given
+	}
 	cases := make([]compare.CaseRef, len(s.plan.Cases))
 	for i, c := range s.plan.Cases {
 		cases[i] = compare.CaseRef(c)
@@ -149,6 +153,7 @@ func (s side) snapshot() compare.Snapshot {
 		Model: d.Target(), InputSet: s.run.InputSet, EvaluationSpecDigest: s.run.SpecDigest,
 		Pack:        compare.PackRef{Slug: s.run.Pack.Slug, Version: s.run.Pack.Version, Digest: s.run.Pack.Digest},
 		MinPassRate: s.plan.Options.MinPassRate, MaxInvalid: s.plan.Options.MaxInvalid,
+		RanAt: s.run.CreatedAt,
 	}, compare.Record{Spec: s.spec, Scorecard: s.card, Cases: cases, Trials: s.attempts})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/agentclash/agentclash/engine/plan"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agentclash/agentclash/store"
 )
@@ -25,27 +26,27 @@ func TestBaselines(t *testing.T) {
 	other.Pack.Slug = "words"
 	must(t, db.CreateRun(t.Context(), other, me))
 
-	if _, err := db.Baseline(t.Context(), "", "sums"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := db.Baseline(t.Context(), "", "sums", ""); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("before any: got %v, want not found", err)
 	}
-	if _, err := db.SetBaseline(t.Context(), "nope"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := db.SetBaseline(t.Context(), "nope", ""); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("to no run agent: got %v, want not found", err)
 	}
-	first, err := db.SetBaseline(t.Context(), one.Agents[1].ID)
+	first, err := db.SetBaseline(t.Context(), one.Agents[1].ID, "")
 	must(t, err)
-	want := store.BaselineMark{Workspace: "default", PackSlug: "sums", RunID: one.RunID, RunName: one.Name, RunAgentID: one.Agents[1].ID, Label: "Agent-1", SetAt: first.SetAt}
-	if diff := cmp.Diff(want, first); diff != "" || first.SetAt.IsZero() {
+	want := store.BaselineMark{Workspace: "default", PackSlug: "sums", Name: store.DefaultBaseline, RunID: one.RunID, RunName: one.Name, RunAgentID: one.Agents[1].ID, Label: "Agent-1", SetAt: first.SetAt}
+	if diff := cmp.Diff(want, first, cmpopts.IgnoreUnexported(store.BaselineMark{})); diff != "" || first.SetAt.IsZero() {
 		t.Errorf("set: want (-), got (+):\n%s", diff)
 	}
 	if r, err := db.Run(t.Context(), "", store.Baseline); err != nil || r.ID != one.RunID {
 		t.Errorf("selector baseline: got %q, %v", r.ID, err)
 	}
-	second, err := db.SetBaseline(t.Context(), two.Agents[0].ID)
+	second, err := db.SetBaseline(t.Context(), two.Agents[0].ID, "")
 	must(t, err)
-	if got, err := db.Baseline(t.Context(), "", "sums"); err != nil || got != second {
+	if got, err := db.Baseline(t.Context(), "", "sums", ""); err != nil || got != second {
 		t.Errorf("replaced: got %+v, %v", got, err)
 	}
-	_, err = db.SetBaseline(t.Context(), other.Agents[0].ID)
+	_, err = db.SetBaseline(t.Context(), other.Agents[0].ID, "")
 	must(t, err)
 	var ambiguous *store.AmbiguousError
 	if _, err := db.Run(t.Context(), "", store.Baseline); !errors.As(err, &ambiguous) {
@@ -55,17 +56,56 @@ func TestBaselines(t *testing.T) {
 		t.Errorf("current ones: got %+v, %v", all, err)
 	}
 	for i, want := range []bool{true, false} {
-		if had, err := db.ClearBaseline(t.Context(), "", "sums"); err != nil || had != want {
+		if had, err := db.ClearBaseline(t.Context(), "", "sums", ""); err != nil || had != want {
 			t.Errorf("clear %d: got %v, %v, want %v", i, had, err, want)
 		}
 	}
-	history, err := db.BaselineHistory(t.Context(), "", "sums")
+	history, err := db.BaselineHistory(t.Context(), "", "sums", "")
 	must(t, err)
 	if len(history) != 2 || history[0].RunID != two.RunID || history[0].EndedAt.IsZero() || history[1].EndedAt.IsZero() {
 		t.Errorf("history: got %+v", history)
 	}
-	if had, err := db.ClearBaseline(t.Context(), "", ""); err != nil || !had {
-		t.Errorf("clear all: got %v, %v", had, err)
+}
+
+// Baselines of different names stand side by side, and one that came in a file
+// needs no run.
+func TestNamedBaselines(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	run := createRun(t, db, makePlan(id('r', 0x1000000), 2, 1))
+	for i, name := range []string{"", "Main"} {
+		_, err := db.SetBaseline(t.Context(), run.Agents[i].ID, name)
+		must(t, err)
+	}
+	set := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	document := json.RawMessage(`{"kind":"x"}`)
+	imported, err := db.ImportBaseline(t.Context(), store.BaselineMark{PackSlug: "sums", Name: "main", RunID: "far", RunName: "away", RunAgentID: "agent", Label: "gpt", SetAt: set}, document)
+	must(t, err)
+	if !imported.Imported || imported.Workspace != "default" || !imported.SetAt.Equal(set) {
+		t.Errorf("imported: got %+v", imported)
+	}
+	if got, err := db.Baseline(t.Context(), "", "sums", "MAIN"); err != nil || got != imported {
+		t.Errorf("by name: got %+v, %v, want %+v", got, err, imported)
+	}
+	if got, err := db.BaselineDocument(t.Context(), imported); err != nil || string(got) != string(document) {
+		t.Errorf("document: got %s, %v", got, err)
+	}
+	usual, err := db.Baseline(t.Context(), "", "sums", "")
+	must(t, err)
+	if usual.Name != store.DefaultBaseline || usual.RunAgentID != run.Agents[0].ID {
+		t.Errorf("the usual one: got %+v", usual)
+	}
+	if _, err := db.BaselineDocument(t.Context(), usual); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("document of a run's: got %v, want not found", err)
+	}
+	if had, err := db.BaselineHistory(t.Context(), "", "sums", "main"); err != nil || len(had) != 2 || had[1].EndedAt.IsZero() {
+		t.Errorf("history of one name: got %+v, %v", had, err)
+	}
+	if r, err := db.Run(t.Context(), "", store.Baseline); err != nil || r.ID != run.RunID {
+		t.Errorf("selector baseline: got %q, %v", r.ID, err)
+	}
+	if _, err := db.ImportBaseline(t.Context(), imported, json.RawMessage("{")); err == nil {
+		t.Error("a document that is no JSON is kept")
 	}
 }
 
@@ -136,5 +176,28 @@ func TestDeployments(t *testing.T) {
 	}
 	if list, err := db.Deployments(t.Context(), ""); err != nil || len(list) != 1 {
 		t.Errorf("list: got %+v, %v", list, err)
+	}
+}
+
+// The baselines of a store from before they had names are called default, in one
+// that is only read as in one that is migrated.
+func TestBaselinesWithoutNames(t *testing.T) {
+	t.Parallel()
+	path := fixture(t, "schema4.db.gz")
+	for _, readOnly := range []bool{true, false} {
+		db, err := store.Open(t.Context(), store.Options{Path: path, ReadOnly: readOnly})
+		must(t, err)
+		history, err := db.BaselineHistory(t.Context(), "", "quickstart", "")
+		must(t, err)
+		if len(history) != 2 || history[0].RunName != "worse" || history[1].RunName != "base" || history[1].EndedAt.IsZero() || history[0].Label == "" {
+			t.Errorf("read-only %v: got %+v", readOnly, history)
+		}
+		if m, err := db.Baseline(t.Context(), "", "quickstart", "default"); err != nil || m.RunName != "worse" {
+			t.Errorf("read-only %v: got %+v, %v", readOnly, m, err)
+		}
+		if r, err := db.Run(t.Context(), "", store.Baseline); err != nil || r.Name != "worse" {
+			t.Errorf("read-only %v: the run is %q, %v", readOnly, r.Name, err)
+		}
+		must(t, db.Close())
 	}
 }

@@ -266,7 +266,13 @@ func TestUnfinishedRescoring(t *testing.T) {
 // agents and two cases, one trial of it invalid.
 func schema1(t *testing.T) string {
 	t.Helper()
-	f, err := os.Open("testdata/schema1.db.gz")
+	return fixture(t, "schema1.db.gz")
+}
+
+// fixture unpacks a store of an older schema.
+func fixture(t *testing.T, name string) string {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", name))
 	must(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)

@@ -103,8 +103,8 @@ func (db *DB) selectRun(ctx context.Context, ws, selector string) (int64, error)
 		err = c.gather(db.r.QueryContext(ctx, `SELECT id, uid, name FROM runs WHERE workspace = ?
 			ORDER BY created_at DESC, id DESC LIMIT 1`, ws))
 	case Baseline:
-		err = c.gather(db.r.QueryContext(ctx, `SELECT DISTINCT r.id, r.uid, r.name FROM baselines b
-			JOIN runs r ON r.id = b.run_id WHERE b.workspace = ? AND b.ended_at IS NULL ORDER BY b.set_at DESC`, ws))
+		err = c.gather(db.r.QueryContext(ctx, `SELECT DISTINCT r.id, r.uid, r.name FROM `+db.baselineTable()+`
+			JOIN runs r ON r.id = b.run_id WHERE b.workspace = ? AND b.name_key = ? AND b.ended_at IS NULL ORDER BY b.set_at DESC`, ws, DefaultBaseline))
 	default:
 		err = c.gather(db.r.QueryContext(ctx, `SELECT id, uid, name FROM runs WHERE workspace = ?1
 			AND (name_key = ?2 OR `+tailMatches("uid", "?3")+`) ORDER BY created_at DESC, id DESC`,

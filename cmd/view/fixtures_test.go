@@ -130,7 +130,7 @@ func participant() view.Participant {
 }
 
 func bookmark() *view.Bookmark {
-	return &view.Bookmark{Participant: participant(), SetAt: noon.Add(-49 * time.Hour)}
+	return &view.Bookmark{Name: "default", Participant: participant(), SetAt: noon.Add(-49 * time.Hour)}
 }
 
 func runDocument() view.Run {

@@ -36,7 +36,11 @@ type Participant struct {
 // for one that was only named.
 type Bookmark struct {
 	Participant
-	SetAt time.Time `json:"set_at,omitzero"`
+	Name     string    `json:"name,omitempty"`
+	Imported bool      `json:"imported,omitempty"` // it came in a file, and its run is not here
+	File     string    `json:"file,omitempty"`     // that it was read from, instead of being set
+	SetAt    time.Time `json:"set_at,omitzero"`
+	EndedAt  time.Time `json:"ended_at,omitzero"` // when another took its place, or it was cleared
 }
 
 // Scorecard is a run agent with the trials that decide it, in the order of the

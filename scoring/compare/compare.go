@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -109,6 +110,24 @@ func Compare(baseline, candidate Snapshot) Comparison {
 	}
 	c.RegressionReasons = regressionReasons(c)
 	c.Summary = summary(c, baseline, candidate)
+	return c
+}
+
+// OldBaseline is the age from which a comparison says that its baseline is old: the
+// model behind a name changes in that time.
+const OldBaseline = 30 * 24 * time.Hour
+
+// At dates the comparison, and warns of a baseline that was old by then.
+func (c Comparison) At(now time.Time, baseline Snapshot) Comparison {
+	c.GeneratedAt = now.UTC()
+	if baseline.RanAt.IsZero() || c.Status == NotComparable {
+		return c
+	}
+	if age := now.Sub(baseline.RanAt); age >= OldBaseline {
+		c.State = PartialEvidence
+		c.EvidenceQuality.Warnings = append(slices.Clip(c.EvidenceQuality.Warnings),
+			fmt.Sprintf("the baseline's run is %s old; run its agent again and set a new one", count(int(age.Hours()/24), "day")))
+	}
 	return c
 }
 

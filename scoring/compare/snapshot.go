@@ -3,6 +3,7 @@ package compare
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/agentclash/agentclash/scoring"
 )
@@ -26,6 +27,8 @@ type Identity struct {
 	// MinPassRate and MaxInvalid are the run's own options of that name.
 	MinPassRate float64 `json:"min_pass_rate"`
 	MaxInvalid  int     `json:"max_invalid"`
+	// RanAt is when the run was started, zero when that is not known.
+	RanAt time.Time `json:"ran_at,omitzero"`
 }
 
 // PackRef names the exact pack a run used.
