@@ -16,7 +16,10 @@ import (
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/provider/openai"
+	"github.com/agentclash/agentclash/engine/provider/openai/openaitest"
 	"github.com/agentclash/agentclash/engine/provider/scripted"
+	"github.com/agentclash/agentclash/engine/provider/wire"
 	"github.com/agentclash/agentclash/engine/tool/query"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
@@ -345,6 +348,34 @@ func TestAFatalFailureStopsItsRunAgentOnly(t *testing.T) {
 	}
 	if got := result.Agents[1].Scorecard.PassedTrials; got != 2 {
 		t.Errorf("the other agent passed %d trials, want 2", got)
+	}
+}
+
+// A page that a proxy puts in the way of one call is not the end of an agent whose
+// model has answered before.
+func TestAPageForOneCall(t *testing.T) {
+	t.Parallel()
+	for first, want := range map[int]string{1: "failed", 2: "completed"} {
+		asked := 0 // one call at a time
+		url := openaitest.NewFunc(t, func(r openaitest.Request) openaitest.Reply {
+			if asked++; asked == first {
+				return openaitest.Reply{Status: 403, Body: "<html><h1>Forbidden</h1></html>"}
+			}
+			if strings.Contains(question(r), "20 + 22") {
+				return openaitest.Text("42")
+			}
+			return openaitest.Text("3")
+		}).URL
+		client, err := openai.New(openai.Options{Options: wire.Options{BaseURL: url}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := newHarness(parse(t, promptPack))
+		h.agents = []plan.Deployment{{Name: "a", Provider: provider.OpenAI, Model: "m", BaseURL: url}}
+		h.clients = []provider.Client{client}
+		if got := h.run(t); got.Status != want || want == "completed" && got.Agents[0].Scorecard.PassedTrials != 2 {
+			t.Errorf("a page at call %d: the run %s (%s), %+v", first, got.Status, got.Reason, got.Agents[0].Scorecard)
+		}
 	}
 }
 

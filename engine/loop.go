@@ -193,6 +193,7 @@ func (a *attempt) ask(ctx context.Context, messages []provider.Message) (provide
 		return provider.Response{}, err
 	}
 	a.calls++
+	a.run.lanes[a.trial.Agent].answered.Store(true)
 	a.answered(reply)
 	return reply, nil
 }

@@ -90,6 +90,9 @@ type lane struct {
 	invalid []scoring.Trial // that nothing replaced
 	left    atomic.Int64    // trials that need more attempts
 	halted  atomic.Pointer[ending]
+	// answered says that its model has: then the address and the key are right,
+	// and a page that a proxy puts in the way of one call says nothing of others.
+	answered atomic.Bool
 }
 
 // Run executes the plan's trials, at most Options.Concurrency at once, and
@@ -239,6 +242,9 @@ func (r *run) trial(ctx context.Context, t plan.Trial) error {
 func (r *run) settle(a *attempt, end ending, again bool) error {
 	if err := a.endTape(end); err != nil {
 		return err
+	}
+	if end.fault == faultFatal && end.call != nil && end.call.Page && r.lanes[a.trial.Agent].answered.Load() {
+		end.fault = faultInfra
 	}
 	result, f, err := a.finish(end, again)
 	if err != nil {

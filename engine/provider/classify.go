@@ -37,7 +37,7 @@ func Classify(f Failure) *Error {
 	if status == 0 {
 		status = body.status()
 	}
-	e := &Error{Provider: f.Provider, Code: codeOf(status, body), Status: f.Status, Message: f.message(body)}
+	e := &Error{Provider: f.Provider, Code: codeOf(status, body), Status: f.Status, Message: f.message(body), Page: body.page}
 	if e.Retryable() {
 		e.RetryAfter = RetryAfter(f.Header, f.Now)
 		if wait, err := time.ParseDuration(body.retryDelay); err == nil && e.RetryAfter == 0 {
@@ -65,6 +65,9 @@ func codeOf(status int, body errorBody) Code {
 	case status == http.StatusConflict, status == http.StatusTooEarly:
 		return Unavailable
 	case status == http.StatusRequestEntityTooLarge:
+		if body.page {
+			return MalformedResponse // what a proxy takes says nothing of the model
+		}
 		return ContextLength
 	case status == http.StatusTooManyRequests, status == statusOverloaded:
 		if body.quotaSpent() {
@@ -142,7 +145,7 @@ func (f Failure) message(body errorBody) string {
 	switch {
 	case text == "":
 		return http.StatusText(f.Status)
-	case strings.HasPrefix(text, "<"):
+	case body.page:
 		return strings.TrimSpace(http.StatusText(f.Status) + ": an HTML page came back, not a reply of the API")
 	default:
 		return Excerpt(text, maxMessage)

@@ -15,6 +15,8 @@ type errorBody struct {
 	code    string
 	// shaped: an error document of an API, and not just some JSON or text.
 	shaped bool
+	// page: an HTML page, of a proxy or a gateway.
+	page bool
 	// reason and retryDelay are what Google says in the details.
 	reason     string
 	retryDelay string
@@ -50,7 +52,7 @@ func parseErrorBody(data []byte) errorBody {
 		Detail json.RawMessage `json:"detail"`
 	}
 	if json.Unmarshal(data, &doc) != nil {
-		return errorBody{}
+		return errorBody{page: bytes.HasPrefix(bytes.TrimSpace(data), []byte("<"))}
 	}
 	if text := scalar(doc.Error); text != "" {
 		return errorBody{message: text, shaped: true}

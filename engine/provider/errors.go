@@ -47,7 +47,9 @@ type Error struct {
 	Final bool
 	// Unsent says that the call was not made at all, so that it cost nothing.
 	Unsent bool
-	Err    error
+	// Page says that an HTML page came, which is a proxy's word and not the API's.
+	Page bool
+	Err  error
 }
 
 func (e *Error) Error() string {

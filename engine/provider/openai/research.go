@@ -114,6 +114,10 @@ func (c *Research) follow(ctx context.Context, made []byte) (*response, error) {
 	}
 	id, failures := res.ID, 0
 	for !ended(res.Status) {
+		if !underWay(res.Status) {
+			c.cancel(ctx, id)
+			return nil, spent(wire.Malformed("the response has the status %q, which is none", provider.Excerpt(c.Hide(res.Status), 80)))
+		}
 		var next response
 		err := c.look(ctx, id, &next)
 		var failed *provider.Error
@@ -199,6 +203,8 @@ func ended(status string) bool {
 	}
 	return false
 }
+
+func underWay(status string) bool { return status == "queued" || status == "in_progress" }
 
 // text is what the response says.
 func (r *response) text() string {

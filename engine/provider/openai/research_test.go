@@ -197,6 +197,8 @@ func TestResearchFailures(t *testing.T) {
 		"no id":                {answer{body: `{"status":"queued"}`}, nil, provider.MalformedResponse, "no usable id", false, []string{made}},
 		"an id that is a path": {answer{body: `{"id":"../../x","status":"queued"}`}, nil, provider.MalformedResponse, "no usable id", false, []string{made}},
 		"nothing said":         {answer{body: `{"id":"resp_1","status":"completed","output":[]}`}, nil, provider.MalformedResponse, "no text", false, []string{made}},
+		"no status":            {answer{body: `{"id":"resp_1","status":"banana"}`}, nil, provider.MalformedResponse, `status "banana"`, false, []string{made, cancel}},
+		"no status later":      {answer{body: queued}, []answer{{body: `{"id":"resp_1"}`}}, provider.MalformedResponse, `status ""`, false, []string{made, look, cancel}},
 		"failed":               {answer{body: queued}, []answer{{body: `{"id":"resp_1","status":"failed","error":{"code":"server_error","message":"it broke"}}`}}, provider.Unavailable, "it broke", false, []string{made, look}},
 		"failed, not said why": {answer{body: queued}, []answer{{body: `{"id":"resp_1","status":"failed"}`}}, provider.Unavailable, "ended as failed", false, []string{made, look}},
 		"cancelled there":      {answer{body: queued}, []answer{{body: `{"id":"resp_1","status":"cancelled"}`}}, provider.Unavailable, "ended as cancelled", false, []string{made, look}},

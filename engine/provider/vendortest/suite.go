@@ -187,7 +187,7 @@ func (s Subject) faults(t *testing.T) {
 		huge[i] = megabyte
 	}
 	s.each(t, wire.Options{}, map[string]expect{
-		"a reply of 50 MB": {reply: Reply{Pieces: huge}, code: provider.MalformedResponse, says: "passes 16777216 bytes"},
+		"a reply of 50 MB": {reply: Reply{Pieces: huge}, code: provider.MalformedResponse, says: "passes 4194304 bytes"},
 	})
 	s.each(t, wire.Options{Limits: wire.Limits{StreamBytes: 40_000, ReplyBytes: 9_000, ArgumentBytes: 1_000}}, map[string]expect{
 		"dropped before the headers":      {reply: Reply{Drop: true}, code: provider.Unavailable},
@@ -198,8 +198,8 @@ func (s Subject) faults(t *testing.T) {
 		"ended after the first event":     {reply: at(func(r *Reply) { r.EndAfter = first }), code: provider.Unavailable, says: over},
 		"ended in the middle":             {reply: at(func(r *Reply) { r.EndAfter = first + 1 }), code: provider.Unavailable, says: over},
 		"ended in the middle of an event": {reply: at(func(r *Reply) { r.EndAfter, r.Half = first+1, true }), code: provider.Unavailable, says: over},
-		"nothing in the body":             {reply: Reply{Raw: []string{}}, code: provider.MalformedResponse, says: "holds no completion"},
-		"comments only":                   {reply: Reply{Raw: []string{": hello\n\n"}}, code: provider.MalformedResponse, says: "holds no completion"},
+		"nothing in the body":             {reply: Reply{Raw: []string{}}, code: provider.Unavailable, says: "ended before the reply did"},
+		"comments only":                   {reply: Reply{Raw: []string{": hello\n\n"}}, code: provider.Unavailable, says: "ended before the reply did"},
 		"not JSON":                        {reply: Reply{Raw: []string{"data: {\"choices\": [\n\n"}}, code: provider.MalformedResponse, says: "a piece of the stream is not"},
 		"JSON and no object":              {reply: Reply{Raw: []string{"data: \"hello\"\n\n"}}, code: provider.MalformedResponse, says: "a piece of the stream is not"},
 		"HTML in the stream":              {reply: Reply{Raw: []string{"data: <html>\n\n"}}, code: provider.MalformedResponse, says: "<html>"},

@@ -19,10 +19,11 @@ type Limits struct {
 	ArgumentBytes int64
 }
 
-// DefaultLimits are 5 minutes of silence, a stream of 64 MiB, a reply of 16 MiB
-// and arguments of 4 MiB.
+// DefaultLimits are 5 minutes of silence, a stream of 64 MiB, a reply of 4 MiB,
+// which is several times what models write at most, and arguments of 4 MiB. Each
+// byte of a reply is in memory about ten times while it is passed on and kept.
 func DefaultLimits() Limits {
-	return Limits{Idle: 5 * time.Minute, StreamBytes: 64 << 20, ReplyBytes: 16 << 20, ArgumentBytes: 4 << 20}
+	return Limits{Idle: 5 * time.Minute, StreamBytes: 64 << 20, ReplyBytes: 4 << 20, ArgumentBytes: 4 << 20}
 }
 
 func (l Limits) orDefaults() Limits {

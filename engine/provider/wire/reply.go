@@ -127,7 +127,7 @@ func (r *Reply) emit(d provider.Delta) {
 // Ended judges a stream that is over. cut is the error it broke off with, nil
 // when it did not; finished says whether the reply's last word came, and said
 // whether anything of a reply did. A stream is whole once its last word came: an
-// end without one was cut, however politely.
+// end without one was cut, however politely and however early.
 func (r *Reply) Ended(cut error, finished, said bool) error {
 	var told *provider.Error
 	switch {
@@ -135,10 +135,10 @@ func (r *Reply) Ended(cut error, finished, said bool) error {
 		return told
 	case cut != nil && (!finished || r.Usage == nil): // else it broke off after the last word
 		return fmt.Errorf("the stream broke off: %w", cut)
-	case !said:
-		return Malformed("the stream holds no completion")
 	case !finished:
 		return &provider.Error{Code: provider.Unavailable, Message: "the stream ended before the reply did"}
+	case !said:
+		return Malformed("the stream holds no completion")
 	}
 	for _, call := range r.calls {
 		if call.Name == "" {
