@@ -3,8 +3,11 @@ package cmd
 import (
 	"context"
 	"io"
+	"math"
+	"strconv"
 
 	"github.com/agentclash/agentclash/engine/plan"
+	"github.com/agentclash/agentclash/engine/provider"
 
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
@@ -26,10 +29,11 @@ func (a *app) afterRun(ctx context.Context, planned *plan.Plan, result engine.Re
 		}
 		switch result.Code {
 		case engine.CodeBudget:
-			a.say("next: agentclash run resume %s --budget-usd USD, with more than %g", short(planned.RunID), planned.Options.BudgetUSD)
+			a.say("next: agentclash run resume %s --budget-usd %s or more", short(planned.RunID), dollarsUp(result.NeedsUSD))
 		case engine.CodeDeadline:
 			a.say("next: agentclash run resume %s --deadline TIME", short(planned.RunID))
 		}
+		a.mendable(planned, result)
 		return verdict(status)
 	}
 	switch {
@@ -39,6 +43,30 @@ func (a *app) afterRun(ctx context.Context, planned *plan.Plan, result engine.Re
 		return verdict(exitCode(result, planned.Options.MaxInvalid))
 	}
 	return nil
+}
+
+// dollarsUp is a sum in cents that is not below usd, or in millionths of a dollar
+// where that is less than a cent.
+func dollarsUp(usd float64) string {
+	if cents := math.Ceil(usd * 100); cents > 1 {
+		return strconv.FormatFloat(cents/100, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(math.Ceil(usd*1e6)/1e6, 'f', 6, 64)
+}
+
+// mendable says what to try where a run agent was ended by its key, its model or
+// its address: the rest of its trials can still be had.
+func (a *app) mendable(planned *plan.Plan, result engine.Result) {
+	for i, agent := range result.Agents {
+		code := provider.Code(agent.Cause)
+		if code != provider.Auth && code != provider.UnknownModel && code != provider.InvalidRequest {
+			continue
+		}
+		d := planned.Agents[i].Deployment
+		a.say("next: agentclash infra provider-account test ACCOUNT --model %s says what %s answers; once that is mended, agentclash run resume %s",
+			d.Model, d.Provider, short(planned.RunID))
+		return
+	}
 }
 
 // missed says that a replay asked for what is not recorded.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,7 +134,14 @@ func (a *app) readSpec(file string, s *deploymentSpec) error {
 	dec := yaml.NewDecoder(bytes.NewReader(src))
 	dec.KnownFields(true)
 	if err := dec.Decode(s); err != nil {
-		return usage("read the deployment %s: %w", file, err)
+		// what the library says of a field names our type, too
+		return usage("read the deployment %s: %s", file, regexp.MustCompile(` in type \S+`).ReplaceAllString(err.Error(), "")).hint("agentclash deployment create --help")
+	}
+	beside := filepath.Dir(a.path(file)) // where relative paths of the file begin
+	for _, path := range []*string{&s.Files, &s.SystemFile} {
+		if *path != "" && !filepath.IsAbs(*path) {
+			*path = filepath.Join(beside, *path)
+		}
 	}
 	return nil
 }

@@ -153,6 +153,10 @@ func (a *app) checkDocker(ctx context.Context) (view.Check, bool) {
 		return view.Check{Name: sandboxDocker, Status: checkWarn, Detail: err.Error() + "; packs that run programs need an engine",
 			NextStep: "start Docker, or export DOCKER_HOST=..."}, false
 	}
+	if _, err := a.guest(e.Arch); err != nil {
+		return view.Check{Name: sandboxDocker, Status: checkWarn, Detail: "an engine answers, but no sandbox can be had: " + err.Error(),
+			NextStep: "install a released agentclash, or build one with make build"}, false
+	}
 	c := view.Check{Name: sandboxDocker, Status: checkOK, Detail: fmt.Sprintf("%s %s at %s, %d CPUs, %.1f GB", e.Name, e.Version, e.Host, e.CPUs, float64(e.MemoryBytes)/1e9)}
 	if e.Dir != "" { // it is on this machine
 		c.Detail += fmt.Sprintf(", %.1f GB of disk free at %s", float64(e.DiskFreeBytes)/1e9, e.Dir)

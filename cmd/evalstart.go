@@ -181,13 +181,16 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.dryRun && !o.affected {
-		return a.printPlan(planned)
-	}
 	if o.tape.player == nil { // which opens no script either
 		if err := a.digestScripts(planned); err != nil {
 			return err
 		}
+	}
+	if o.dryRun && !o.affected {
+		if _, _, err := a.reached(planned, p, o.tape.player); err != nil {
+			a.say("! the run could not be started: %v", err)
+		}
+		return a.printPlan(planned)
 	}
 	needs := plan.NeedsOf(p, deployments...)
 	if o.dryRun {

@@ -71,7 +71,7 @@ func (w *waitFlag) Type() string   { return "duration" }
 func (w *waitFlag) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		return usage("it must be a time such as 30s, or 0 to wait for nothing")
+		return usage("it must be a time such as 30s or 2h, at most 290 years, or 0 to wait for nothing")
 	}
 	w.ms = new(d.Milliseconds())
 	return nil

@@ -73,6 +73,9 @@ func (p *people) Wanted(ctx context.Context, t engine.HumanTurn) (bool, error) {
 // people are those of an execution.
 func (a *app) people(db *store.DB, e execution) *people {
 	p := &people{db: db, waits: e.humanWait || a.onScreen(e)}
+	if !p.waits && e.plan.AsksPeople() {
+		a.say("! a person takes part in these conversations, and nobody is there to ask: their turns are over at once; --follow on a terminal asks, --human-wait waits")
+	}
 	p.waiting = func(t engine.HumanTurn) {
 		if !e.follow {
 			a.say("! phase %s of trial %s waits for a person: agentclash run turn submit %s --message TEXT", t.PhaseID, short(t.TrialID), short(t.TrialID))

@@ -27,8 +27,9 @@ func newRunTurnStatus(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "status [RUN]", Short: "List the turns that people were asked for", Args: upTo(1),
 		Long: `List the turns of a run, the newest by default, that people were asked for:
-awaiting, submitted or expired. A run waits for people on a live screen
-(--follow on a terminal) or with --human-wait.`,
+awaiting, submitted, expired, or abandoned by a process that is gone. A run
+waits for people on a live screen (--follow on a terminal) or with
+--human-wait.`,
 		Example: "  agentclash run turn status\n  agentclash run turn status latest --awaiting --json",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withRun(c.Context(), args, func(db *store.DB, r store.Run) error {
@@ -41,6 +42,11 @@ awaiting, submitted or expired. A run waits for people on a live screen
 				}{}
 				slices.Reverse(list) // the newest last
 				for _, h := range list {
+					if h.State == store.TurnAwaiting && !a.ownerLives(h.Owner, h.LastSeen) {
+						if h.State = "abandoned"; awaiting {
+							continue
+						}
+					}
 					doc.Items = append(doc.Items, viewTurn(h))
 				}
 				return a.print(doc, func(w io.Writer, o view.Options) error {

@@ -8,8 +8,11 @@ type Result struct {
 	Reason string `json:"reason,omitempty"`
 	// Code is CodeBudget or CodeDeadline for a run that one of these ended: it is
 	// failed, and what it left can be resumed.
-	Code   string        `json:"code,omitempty"`
-	Agents []AgentResult `json:"agents"`
+	Code string `json:"code,omitempty"`
+	// NeedsUSD is the smallest budget that has room for the call that the run's
+	// budget had none for; 0: none ended it.
+	NeedsUSD float64       `json:"needs_usd,omitempty"`
+	Agents   []AgentResult `json:"agents"`
 }
 
 // AgentResult is how one run agent ended.

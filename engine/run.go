@@ -383,6 +383,9 @@ func (l *lane) cause() (code, reason string) {
 // nil.
 func (r *run) result(cause error) Result {
 	res := Result{Status: "completed", Code: stopCode(cause)}
+	if reached := (*budget.Reached)(nil); errors.As(cause, &reached) {
+		res.NeedsUSD = reached.UsedUSD + reached.NeededUSD
+	}
 	switch {
 	case res.Code != "":
 		res.Status, res.Reason = "failed", cause.Error()

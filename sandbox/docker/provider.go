@@ -96,6 +96,9 @@ func (p *Provider) Describe(ctx context.Context, spec sandbox.Spec) (sandbox.Des
 	if err := p.checkDisk(); err != nil {
 		return sandbox.Description{}, err
 	}
+	if _, err := p.guest(); err != nil { // no box could be had
+		return sandbox.Description{}, err
+	}
 	img, err := p.image(ctx, spec.Packages)
 	if box, ok := errors.AsType[*sandbox.BoxError](err); ok && box.Kind == sandbox.Image {
 		return sandbox.Description{}, err // it says that it is about the image
