@@ -147,7 +147,7 @@ func (p *panel) unanswered(reply event.JudgeReply, code, reason string) event.Ju
 func (p *panel) call(ctx context.Context, m plan.JudgeModel, q scoring.Question, client provider.Client) (provider.Response, error) {
 	req := provider.Request{
 		Ref: p.ref, Model: m.Model, Messages: []provider.Message{{Role: provider.User, Content: q.Prompt}},
-		Sampling: provider.Sampling{MaxOutputTokens: q.MaxOutputTokens},
+		Sampling: provider.Sampling{MaxOutputTokens: q.MaxOutputTokens}, Seed: p.plan.Options.Seed,
 	}
 	announced := false
 	return p.retry(m, q.Timeout).Do(ctx, client, req, provider.Observer{

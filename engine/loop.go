@@ -148,6 +148,7 @@ func (a *attempt) requestOf(messages []provider.Message) provider.Request {
 	req := provider.Request{
 		Ref:   provider.Ref{Agent: a.agent.Label, Case: a.trial.CaseKey, Repetition: a.trial.Repetition, Attempt: a.number, Call: a.calls},
 		Model: d.Model, Messages: messages, Tools: a.mode.Definitions(), Sampling: sampling,
+		Seed: a.run.plan.Options.Seed,
 	}
 	if d.IsHTTP() {
 		req.Task = a.run.plan.Source.AgentView(a.kase)

@@ -195,6 +195,7 @@ func (p *program) open(ctx context.Context) (err error) {
 		Models: append([]string{a.modelName()}, a.deployment.Command.Models...), MaxOutputTokens: a.limits.Output,
 		CallTime: a.limits.Step, OneByOne: a.client != nil || a.limits.Budget != (budget.Limits{}) || a.run.purse != nil,
 		Reach: a.network.Programs && a.limits.Budget.USD == 0 && a.run.purse == nil, Watch: p,
+		Seed: a.run.plan.Options.Seed,
 	}
 	if n := a.deployment.Sampling.MaxOutputTokens; n > 0 {
 		o.MaxOutputTokens = n

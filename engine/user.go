@@ -125,7 +125,7 @@ func (a *attempt) askSimulator(ctx context.Context, m turn.Move, s plan.Simulato
 	req := provider.Request{
 		Ref:   provider.Ref{Agent: a.agent.Label, Case: a.trial.CaseKey, Repetition: a.trial.Repetition, Attempt: a.number, Call: a.users.calls},
 		Model: s.Model, Messages: []provider.Message{{Role: provider.User, Content: prompt}},
-		Sampling: provider.Sampling{MaxOutputTokens: plan.SimulatorMaxOutput},
+		Sampling: provider.Sampling{MaxOutputTokens: plan.SimulatorMaxOutput}, Seed: a.run.plan.Options.Seed,
 	}
 	charged := 0.0
 	reply, err := a.run.retry(simulatorTimeout, a.run.paces.Of(s.Pace(), 0)).Do(ctx, client, req, provider.Observer{

@@ -35,6 +35,9 @@ type Request struct {
 	// Task is what an endpoint that is an agent is given of its case, as JSON
 	// marshals it; models get messages only.
 	Task any
+	// Seed is the run's: what a script draws by chance goes by it. No server is
+	// told of it; [Sampling.Seed] is theirs.
+	Seed int64
 }
 
 // Sampling holds the optional knobs; nil and zero mean the provider's default.

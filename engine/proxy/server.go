@@ -51,6 +51,8 @@ type Options struct {
 	// one that is meant when nobody says. Rename is what the Client calls it.
 	Models []string
 	Rename string
+	// Seed is the run's, which the Client may draw by.
+	Seed int64
 	// MaxOutputTokens bounds each reply; 0: nothing does.
 	MaxOutputTokens int64
 	// CallTime bounds each call.

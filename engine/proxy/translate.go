@@ -19,6 +19,7 @@ func (s *Server) translate(w http.ResponseWriter, req request, c *Call) *Refusal
 	first := true
 	res, err := s.o.Client.Complete(ctx, provider.Request{
 		Ref: c.Ref, Model: s.o.Rename, Messages: req.messages, Sampling: provider.Sampling{MaxOutputTokens: s.o.MaxOutputTokens},
+		Seed: s.o.Seed,
 	}, func(d provider.Delta) {
 		if first {
 			first = false

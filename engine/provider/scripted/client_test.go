@@ -420,3 +420,59 @@ func BenchmarkCompleteManyCases(b *testing.B) {
 		c.Forget(req.Ref)
 	}
 }
+
+// A list is drawn by seed, case and repetition, and by nothing else: a trial has
+// the same one in all its calls, and over many trials each comes as often as it
+// should.
+func TestDraw(t *testing.T) {
+	s := load(t, `
+draw:
+  - {p: 0.9, replies: [{text: right, usage: {input_tokens: 1, output_tokens: 2}}, {text: still right}]}
+  - {p: 0.1, replies: [{text: wrong}], end: error}
+cases:
+  - {when: {user: other}, draw: [{p: 0.5, replies: [{text: heads}]}, {p: 0.5, replies: [{text: tails}]}]}
+`)
+	ask := func(c *scripted.Client, seed int64, agent, kase string, repetition int, said string) (string, int64) {
+		t.Helper()
+		req := provider.Request{Ref: provider.Ref{Agent: agent, Case: kase, Repetition: repetition}, Seed: seed,
+			Messages: []provider.Message{{Role: provider.User, Content: said}}}
+		forecast := c.Forecast(req)
+		res, err := c.Complete(t.Context(), req, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Text, forecast.Output
+	}
+	a, b := scripted.New(s), scripted.New(s)
+	right, heads, alike := 0, 0, 0
+	const trials = 20_000
+	for n := range trials {
+		kase, repetition := fmt.Sprint("case-", n%100), n/100
+		first, forecast := ask(a, 7, "a", kase, repetition, "?")
+		if got, _ := ask(b, 7, "b", kase, repetition, "?"); got != first {
+			t.Fatalf("another agent draws %q, not %q", got, first)
+		}
+		if first == "right" {
+			right++
+			if second, _ := ask(a, 7, "a", kase, repetition, "?"); second != "still right" || forecast != 2 {
+				t.Fatalf("the second call has %q, the forecast was %d", second, forecast)
+			}
+		}
+		side, _ := ask(a, 7, "c", kase, repetition, "the other")
+		if side == "heads" {
+			heads++
+		}
+		if other, _ := ask(a, 8, "c", kase, repetition+trials, "the other"); other == side {
+			alike++
+		}
+	}
+	// four standard errors: 0.0085 and 0.0142
+	if share := float64(right) / trials; share < 0.8915 || share > 0.9085 {
+		t.Errorf("the branch of 0.9 came in a share of %g", share)
+	}
+	for name, n := range map[string]int{"heads": heads, "the same under another seed": alike} {
+		if share := float64(n) / trials; share < 0.4858 || share > 0.5142 {
+			t.Errorf("%s came in a share of %g, want a half", name, share)
+		}
+	}
+}

@@ -32,6 +32,14 @@
 //	    replies: [...]
 //	    end: error
 //
+// A list may be drawn: by the run's seed, the case and the repetition each trial
+// has one branch, for all its calls and attempts. draw stands in the place of
+// replies, or at the top in that of default; the chances come to 1:
+//
+//	draw:
+//	  - {p: 0.9, replies: [{text: right}]}
+//	  - {p: 0.1, replies: [{text: wrong}]}
+//
 // All parts of a when must hold: a system message, a user message, or one of
 // the latest tool results contains the text. It is looked at for every call, so
 // a tool's result can choose what follows.

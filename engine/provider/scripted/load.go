@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -41,6 +42,7 @@ func Load(name string, src []byte) (*Script, error) {
 type decoder struct {
 	problems []Problem
 	endError bool // the top's end
+	draws    int  // entries that draw so far
 }
 
 func (d *decoder) problem(n *yaml.Node, format string, args ...any) {
@@ -94,7 +96,7 @@ func (d *decoder) syntax(err error) {
 }
 
 func (d *decoder) script(n *yaml.Node, s *Script) {
-	f, ok := d.mapping(n, "a script", "default", "cases", "end", "judges", "simulators")
+	f, ok := d.mapping(n, "a script", "default", "draw", "cases", "end", "judges", "simulators")
 	if !ok {
 		return
 	}
@@ -102,12 +104,17 @@ func (d *decoder) script(n *yaml.Node, s *Script) {
 	if n := f["default"]; n != nil {
 		s.agent.fallback = d.list(n, "default")
 	}
+	if n := f["draw"]; n != nil {
+		if s.agent.fallback = d.draw(n); f["default"] != nil {
+			d.problem(n, "draw stands in the place of default: leave one out")
+		}
+	}
 	if n := f["cases"]; n != nil {
 		d.cases(n, &s.agent)
 	}
 	d.ownList(f["judges"], "judges", &s.judges)
 	d.ownList(f["simulators"], "simulators", &s.simulators)
-	if len(f) > 0 && f["default"] == nil && f["cases"] == nil && f["judges"] == nil && f["simulators"] == nil {
+	if len(f) > 0 && f["default"] == nil && f["draw"] == nil && f["cases"] == nil && f["judges"] == nil && f["simulators"] == nil {
 		d.problem(n, "the script has no replies; it needs default or cases")
 	}
 }
@@ -146,7 +153,7 @@ func isEntry(n *yaml.Node) bool {
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		switch n.Content[i].Value {
-		case "replies", "case", "when":
+		case "replies", "draw", "case", "when":
 			return true
 		}
 	}
@@ -158,18 +165,14 @@ func (d *decoder) entries(n *yaml.Node, b *book) {
 		d.problem(n, "the list is empty")
 	}
 	for _, item := range n.Content {
-		f, ok := d.mapping(item, "an entry", "case", "when", "replies", "end")
+		f, ok := d.mapping(item, "an entry", "case", "when", "replies", "draw", "end")
 		if !ok {
 			continue
 		}
 		if (f["case"] == nil) == (f["when"] == nil) {
 			d.problem(item, "an entry has either case or when")
 		}
-		if f["replies"] == nil {
-			d.problem(item, "an entry needs replies")
-			continue
-		}
-		e := d.listOf(f["replies"], f["end"], "replies")
+		e := d.repliesOf(item, f, "an entry")
 		if e == nil {
 			continue
 		}
@@ -211,15 +214,69 @@ func (d *decoder) list(n *yaml.Node, what string) *entry {
 	if n.Kind != yaml.MappingNode {
 		return d.listOf(n, nil, what)
 	}
-	f, ok := d.mapping(n, what, "replies", "end")
+	f, ok := d.mapping(n, what, "replies", "draw", "end")
 	if !ok {
 		return nil
 	}
-	if f["replies"] == nil {
-		d.problem(n, "%s needs a list of replies", what)
+	return d.repliesOf(n, f, what)
+}
+
+// repliesOf reads the replies of a mapping, or what it draws them from.
+func (d *decoder) repliesOf(n *yaml.Node, f map[string]*yaml.Node, what string) *entry {
+	switch {
+	case f["replies"] != nil && f["draw"] != nil:
+		d.problem(f["draw"], "%s has either replies or draw", what)
+		return nil
+	case f["draw"] != nil:
+		if f["end"] != nil {
+			d.problem(f["end"], "end stands in a branch of draw, beside its replies")
+		}
+		return d.draw(f["draw"])
+	case f["replies"] == nil:
+		d.problem(n, "%s needs a list of replies, or draw", what)
 		return nil
 	}
 	return d.listOf(f["replies"], f["end"], what)
+}
+
+// draw reads [{p, replies, end}]: each trial has one of the lists, with its chance.
+func (d *decoder) draw(n *yaml.Node) *entry {
+	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+		d.wrongKind(n, "draw", "a list of {p, replies}")
+		return nil
+	}
+	d.draws++
+	e := &entry{place: d.draws}
+	total, whole := 0.0, true
+	for _, item := range n.Content {
+		f, ok := d.mapping(item, "a branch of draw", "p", "replies", "end")
+		if !ok || f["p"] == nil || f["replies"] == nil {
+			if ok {
+				d.problem(item, "a branch of draw needs p and replies")
+			}
+			whole = false
+			continue
+		}
+		p, err := strconv.ParseFloat(f["p"].Value, 64)
+		if err != nil || !(p > 0 && p <= 1) {
+			d.problem(f["p"], "p is a chance above 0 and up to 1, not %q", provider.Excerpt(f["p"].Value, maxQuoted))
+			whole = false
+		}
+		total += p
+		list := d.listOf(f["replies"], f["end"], "replies")
+		if list == nil {
+			whole = false
+			continue
+		}
+		e.branches = append(e.branches, branch{upTo: total, list: list})
+	}
+	if whole && math.Abs(total-1) > 1e-9 {
+		d.problem(n, "the chances p of draw come to %g, and have to come to 1", total)
+	}
+	if !whole {
+		return nil
+	}
+	return e
 }
 
 func (d *decoder) listOf(n, end *yaml.Node, what string) *entry {

@@ -1,7 +1,10 @@
 package scripted
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -29,12 +32,38 @@ type book struct {
 }
 
 // entry is one list of replies and the calls it is for: those of a case, those
-// a when matches, or as a fallback all.
+// a when matches, or as a fallback all. One that draws has branches instead of
+// replies.
 type entry struct {
 	caseKey  string
 	when     *when
 	replies  []reply
 	endError bool
+	branches []branch
+	place    int // of an entry that draws, among those of its script
+}
+
+// branch is one of the lists that an entry draws from. upTo is the sum of the
+// chances of the branches so far.
+type branch struct {
+	upTo float64
+	list *entry
+}
+
+// drawn is the list that a trial has of an entry: the same one for all its calls
+// and attempts, by the run's seed, the case and the repetition.
+func (e *entry) drawn(req provider.Request) *entry {
+	if e == nil || len(e.branches) == 0 {
+		return e
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d %d %s", req.Seed, e.place, req.Ref.Repetition, req.Ref.Case))
+	at := float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53) // 0 to below 1
+	for _, b := range e.branches {
+		if at < b.upTo {
+			return b.list
+		}
+	}
+	return e.branches[len(e.branches)-1].list
 }
 
 // when chooses by what the conversation holds; "" is not asked about.
@@ -79,9 +108,11 @@ func (b *book) add(e *entry) {
 	}
 }
 
-// find returns the first entry for a call, or nil. A script with an entry for
+// find returns the first list for a call, or nil. A script with an entry for
 // each of many cases is not searched through.
-func (b *book) find(req provider.Request) *entry {
+func (b *book) find(req provider.Request) *entry { return b.entry(req).drawn(req) }
+
+func (b *book) entry(req provider.Request) *entry {
 	first, found := b.byCase[req.Ref.Case]
 	for _, i := range b.whens {
 		if found && i > first {
