@@ -543,7 +543,7 @@ func (p program) orphan(t *testing.T, run string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.TakeOver(t.Context(), r.ID, r.Owner, func(string) bool { return false }); err != nil {
+	if _, err := db.TakeOver(t.Context(), r.ID, r.Owner, r.Owner, func(string) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -35,6 +35,7 @@ type execution struct {
 	boxes   sandbox.Provider  // nil when the mode needs none
 	follow  bool
 	resumed bool
+	from    store.Owner // of a resumed run, when it was read
 	// humanWait says that people may answer though there is no live screen.
 	humanWait bool
 	traces    traceOptions
@@ -176,7 +177,7 @@ func (a *app) claim(ctx context.Context, db *store.DB, e *execution) (tape *reco
 
 // takeOver goes on with a stored run.
 func (a *app) takeOver(ctx context.Context, db *store.DB, e *execution) (*record.Recorder, error) {
-	was, err := db.TakeOver(ctx, e.plan.RunID, self(), alive)
+	was, err := db.TakeOver(ctx, e.plan.RunID, e.from, self(), alive)
 	if err != nil {
 		return nil, err
 	}

@@ -155,7 +155,7 @@ func (a *app) reopen(ctx context.Context, db *store.DB, r store.Run, againInvali
 	if err != nil {
 		return execution{}, err
 	}
-	e := execution{plan: &planned, pack: p, resumed: true, finished: finishedAttempts(&planned, prior)}
+	e := execution{plan: &planned, pack: p, resumed: true, from: r.Owner, finished: finishedAttempts(&planned, prior)}
 	if err := planned.Reopen(p, plan.Progress{Left: left, Prior: prior, Facts: said}); err != nil {
 		return e, err
 	}

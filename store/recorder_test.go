@@ -344,7 +344,7 @@ func TestFailureSticks(t *testing.T) {
 	v.begin()
 	must(t, r.Flush(t.Context()))
 	thief := store.Owner{ID: "boot/2/2"}
-	_, err := db.TakeOver(t.Context(), planned.RunID, thief, func(string) bool { return false })
+	_, err := db.TakeOver(t.Context(), planned.RunID, me, thief, func(string) bool { return false })
 	must(t, err)
 	err = r.Emit(t.Context(), v.next(event.TrialDone, ending(v.base, scoring.OutcomePassed, false)))
 	if !errors.Is(err, store.ErrOwned) {

@@ -21,9 +21,11 @@ type takenAgent struct {
 
 // TakeOver makes owner the owner of a run that is to be resumed: unfinished
 // when its owner is dead, or finished. A run whose owner alive says yes to is
-// ErrOwned; of two that try at once, one succeeds. What was running is marked
-// interrupted, a request to cancel is forgotten, and the run is queued again.
-func (db *DB) TakeOver(ctx context.Context, runID string, owner Owner, alive func(owner string) bool) (was Taken, err error) {
+// ErrOwned; of two that try at once, one succeeds. One that is not of the owner
+// from any more is ErrConflict: another has gone on with it since it was read.
+// What was running is marked interrupted, a request to cancel is forgotten, and the
+// run is queued again.
+func (db *DB) TakeOver(ctx context.Context, runID string, from, owner Owner, alive func(owner string) bool) (was Taken, err error) {
 	doing := fmt.Sprintf("take over run %q", runID)
 	if owner.ID == "" {
 		return was, fmt.Errorf("%s: the new owner has no id", doing)
@@ -35,6 +37,9 @@ func (db *DB) TakeOver(ctx context.Context, runID string, owner Owner, alive fun
 		}
 		if active(run.status) && run.owner != owner.ID && alive(run.owner) {
 			return ErrOwned
+		}
+		if run.owner != from.ID {
+			return fmt.Errorf("%w: another process has gone on with it meanwhile", ErrConflict)
 		}
 		if err := endTrials(ctx, tx, run.row, Interrupted); err != nil {
 			return err
