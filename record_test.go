@@ -21,6 +21,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/agentclash/agentclash/engine/provider/openai/openaitest"
+	"github.com/agentclash/agentclash/store"
 )
 
 const tapedPack = `pack: {slug: taped, name: Taped, family: taped}
@@ -480,11 +481,69 @@ input_sets:
 	if out, status := replay(); status != 64 || !strings.Contains(out, "the recording was never completed: agentclash run resume") {
 		t.Errorf("half a recording: exit status %d:\n%s", status, out)
 	}
+	p.staysWithBadTape(t, "cut", "tape/trials/served/a.r1.jsonl")
 	if out := p.must(t, "run", "resume", "cut"); !strings.Contains(out, "recorded in tape") {
 		t.Errorf("the resumed run does not complete its recording:\n%s", out)
+	}
+	// a process that died when its run lacked nothing but its end
+	p.orphan(t, "cut")
+	if out := p.must(t, "run", "resume", "cut"); strings.Contains(out, "recorded in tape") {
+		t.Errorf("what is complete is recorded again:\n%s", out)
+	}
+	if got := p.standing(t, "cut"); got != "completed" {
+		t.Errorf("the run whose end was missing: %s", got)
 	}
 	server.Close()
 	if out, status := replay(); status != 0 || !strings.Contains(out, "passed") {
 		t.Errorf("the whole recording: exit status %d:\n%s", status, out)
+	}
+}
+
+// standing is how a run stands: its status, and the reason if it has one.
+func (p program) standing(t *testing.T, run string) string {
+	t.Helper()
+	var r struct{ Status, Reason string }
+	p.query(t, &r, "run", "get", run)
+	return strings.TrimSpace(r.Status + " " + r.Reason)
+}
+
+// staysWithBadTape resumes a run while a file of its recording is spoiled: it
+// stands as it did.
+func (p program) staysWithBadTape(t *testing.T, run, file string) {
+	t.Helper()
+	p.must(t, "run", "list") // which marks what the dead left
+	before := p.standing(t, run)
+	at := filepath.Join(p.dir, file)
+	sound, err := os.ReadFile(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write(t, file, "{")
+	c := p.command(t.Context(), "run", "resume", run)
+	out, _ := c.CombinedOutput()
+	if c.ProcessState.ExitCode() != 64 || !strings.Contains(string(out), "go on with the recording") {
+		t.Errorf("resumed with a spoiled recording: exit status %d:\n%s", c.ProcessState.ExitCode(), out)
+	}
+	p.write(t, file, string(sound))
+	if after := p.standing(t, run); after != before {
+		t.Errorf("the run stood at %q, and stands at %q after what never began", before, after)
+	}
+}
+
+// orphan leaves a finished run as a process does that dies before it stores the
+// run's end.
+func (p program) orphan(t *testing.T, run string) {
+	t.Helper()
+	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(p.dir, "home", "agentclash.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	r, err := db.Run(t.Context(), "", run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.TakeOver(t.Context(), r.ID, r.Owner, r.Owner, func(string) bool { return false }); err != nil {
+		t.Fatal(err)
 	}
 }

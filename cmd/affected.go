@@ -95,8 +95,8 @@ func (a *app) reuse(ctx context.Context, db *store.DB, planned *plan.Plan, runID
 		if err != nil {
 			return found, err
 		}
-		if earlier.Recording != nil && earlier.Recording.Mode == plan.Replayed || earlier.Cache {
-			continue // nothing was measured there
+		if earlier.Obstacle(plan.Lend) != nil { // so there is no need to read its trials
+			continue
 		}
 		decided, err := decidedTrials(ctx, db, &earlier)
 		if err != nil {

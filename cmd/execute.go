@@ -35,10 +35,12 @@ type execution struct {
 	boxes   sandbox.Provider  // nil when the mode needs none
 	follow  bool
 	resumed bool
+	from    store.Owner // of a resumed run, when it was read
 	// humanWait says that people may answer though there is no live screen.
 	humanWait bool
 	traces    traceOptions
 	player    *record.Player // of a replay
+	taped     bool           // the recording is complete
 	// finished says which attempts of a resumed run have ended
 	finished func(record.Place, int) bool
 }
@@ -73,12 +75,15 @@ func (a *app) execute(ctx context.Context, e execution) (result engine.Result, e
 	if err := a.tidy(ctx, db); err != nil {
 		return engine.Result{}, err
 	}
-	if !e.resumed {
-		if err := a.record(ctx, db, e); err != nil {
-			return engine.Result{}, err
-		}
+	around, err := a.surround(ctx, &e)
+	if err != nil {
+		return engine.Result{}, err
 	}
-	result, err = a.run(ctx, db, e)
+	defer around.closed()
+	if around.tape, err = a.claim(ctx, db, &e); err != nil {
+		return engine.Result{}, err
+	}
+	result, err = a.run(ctx, db, e, around)
 	if err != nil {
 		return engine.Result{}, classify(fmt.Errorf("run %s: %w", e.plan.Name, err)).
 			hint("what was finished is kept; agentclash run resume %s runs the rest", short(e.plan.RunID))
@@ -132,16 +137,63 @@ func (a *app) checkPlanted(e execution) error {
 	return nil
 }
 
-// record stores the pack's snapshot and the planned run.
-func (a *app) record(ctx context.Context, db *store.DB, e execution) error {
-	if _, err := a.snapshot(ctx, db, e.pack, e.plan.Workspace, false); err != nil {
-		return err
+// surroundings are what stands around an execution besides the store.
+type surroundings struct {
+	traces   []event.Sink
+	exported func() // waits for the collector of traces
+	closed   func() // of the cache
+	tape     *record.Recorder
+}
+
+// surround opens what an execution has around it. Nothing of the run is stored so
+// far, so that what fails here leaves none.
+func (a *app) surround(ctx context.Context, e *execution) (s surroundings, err error) {
+	if s.traces, s.exported, err = a.exportLive(ctx, e.traces); err != nil {
+		return s, err
 	}
-	return db.CreateRun(ctx, *e.plan, self())
+	s.closed, err = a.withCache(e)
+	return s, err
+}
+
+// claim makes this process the run's owner, and begins its recording or goes on
+// with it. When that fails there is no run, and one that was to go on stands as it
+// did.
+func (a *app) claim(ctx context.Context, db *store.DB, e *execution) (tape *record.Recorder, err error) {
+	if e.resumed {
+		return a.takeOver(ctx, db, e)
+	}
+	if _, err := a.snapshot(ctx, db, e.pack, e.plan.Workspace, false); err != nil {
+		return nil, err
+	}
+	if tape, err = a.startRecorder(e); err != nil {
+		return nil, err
+	}
+	err = db.CreateRun(ctx, *e.plan, self())
+	if err != nil && tape != nil {
+		err = errors.Join(err, tape.Abandon())
+	}
+	return tape, err
+}
+
+// takeOver goes on with a stored run.
+func (a *app) takeOver(ctx context.Context, db *store.DB, e *execution) (*record.Recorder, error) {
+	was, err := db.TakeOver(ctx, e.plan.RunID, e.from, self(), alive)
+	if err != nil {
+		return nil, err
+	}
+	err = db.SetOptions(ctx, *e.plan, self())
+	var tape *record.Recorder
+	if err == nil {
+		tape, err = a.startRecorder(e)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.GiveBack(context.WithoutCancel(ctx), e.plan.RunID, self(), was))
+	}
+	return tape, nil
 }
 
 // run executes the plan with the store, the view and the heartbeat around it.
-func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine.Result, err error) {
+func (a *app) run(ctx context.Context, db *store.DB, e execution, around surroundings) (result engine.Result, err error) {
 	recorder, err := db.Recorder(context.WithoutCancel(ctx), e.plan.RunID, self())
 	if err != nil {
 		return engine.Result{}, err
@@ -156,31 +208,18 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	traces, exported, err := a.exportLive(ctx, e.traces)
-	if err != nil {
-		return engine.Result{}, err
-	}
-	tape, err := a.startRecorder(&e)
-	if err != nil {
-		return engine.Result{}, err
-	}
-	closed, err := a.withCache(&e)
-	if err != nil {
-		return engine.Result{}, err
-	}
-	defer closed()
 	people := a.people(db, e)
 	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) }, people)
 	stop := a.beat(ctx, db, e.plan.RunID, cancel)
 	deps := engine.Deps{
-		Sink: event.Tee(recorder, append(screen, traces...)...), Clients: e.clients.agents, Programs: e.clients.programs, Judges: e.clients.judges,
+		Sink: event.Tee(recorder, append(screen, around.traces...)...), Clients: e.clients.agents, Programs: e.clients.programs, Judges: e.clients.judges,
 		Simulators: e.clients.simulators, Users: people, Boxes: e.boxes, Queries: queries(),
 		Secrets: e.clients.secrets, ToolSecrets: e.secrets, Now: a.p.Now,
 		Recall: func(ctx context.Context, trialID string, attempt int, yield func(event.Event) error) error {
 			return db.Events(ctx, store.EventFilter{TrialID: trialID, Attempt: attempt}, func(_ int64, e event.Event) error { return yield(e) })
 		},
 	}
-	over := a.taped(e, tape, &deps, cancel)
+	over := a.taped(e, around.tape, &deps, cancel)
 	result, err = engine.Run(ctx, e.plan, deps)
 	stop()
 	if err == nil {
@@ -189,7 +228,7 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 	if serr := wait(); serr != nil {
 		a.say("! the screen failed, the run did not: %v", serr)
 	}
-	exported()
+	around.exported()
 	return result, err
 }
 

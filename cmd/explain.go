@@ -144,6 +144,9 @@ func (x *explaining) trial(ctx context.Context, lane int, t store.Trial) (view.E
 		return e, err
 	}
 	e.Than.Status = stored.Status
+	if o := x.plan.LoanObstacle(before.plan, t.CaseKey); o != nil {
+		e.Obstacle = o.Why
+	}
 	e.Reason = why(e, len(x.plan.Affected) > 0, stored.Status)
 	return e, nil
 }
@@ -154,6 +157,8 @@ func why(e view.Explained, asked bool, status string) string {
 	switch {
 	case e.Reused:
 		return view.Unchanged
+	case e.Obstacle != "":
+		return view.Hindered
 	case behaves:
 		return view.Changed
 	case status != store.Passed && status != store.Failed:

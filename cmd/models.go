@@ -247,20 +247,45 @@ func (a *app) script(model string, open func(string, []byte) (provider.Client, e
 	return client, nil
 }
 
-// digestScripts takes down what the scripts of a plan's agents hold today.
+// digestScripts takes down what a plan's scripts hold today. All that are missing
+// are said at once.
 func (a *app) digestScripts(p *plan.Plan) error {
-	for i, agent := range p.Agents {
-		if agent.Deployment.Provider != provider.Scripted {
-			continue
+	var errs []error
+	read := map[string]bool{}
+	for _, s := range p.Scripts() {
+		src, err := a.scriptSource(s.Model)
+		if err != nil && !read[s.Model] {
+			errs = append(errs, err)
 		}
-		src, err := a.scriptSource(agent.Deployment.Model)
-		if err != nil {
-			return err
-		}
-		p.Agents[i].Deployment.ContentDigest = fmt.Sprintf("%x", sha256.Sum256(src))
+		read[s.Model] = true
+		*s.Digest = digestOf(src)
+	}
+	if len(errs) > 0 {
+		return joinFailures(errs)
 	}
 	return nil
 }
+
+// sameScripts refuses to go on with a run whose scripts hold something else than
+// when it was planned.
+func (a *app) sameScripts(p *plan.Plan) error {
+	for _, s := range p.Scripts() {
+		if *s.Digest == "" {
+			continue
+		}
+		src, err := a.scriptSource(s.Model)
+		if err != nil {
+			return err
+		}
+		if digestOf(src) != *s.Digest {
+			return usage("%s: the script %s is another than when run %s was planned", s.Who, s.Model, p.Name).
+				hint("put it back, or start a new run with agentclash eval start")
+		}
+	}
+	return nil
+}
+
+func digestOf(src []byte) string { return fmt.Sprintf("%x", sha256.Sum256(src)) }
 
 // scriptSource reads a script: a file, or one that the binary carries.
 func (a *app) scriptSource(model string) (src []byte, err error) {

@@ -48,16 +48,23 @@ func (o *startOptions) checkTape(a *app) error {
 		return usage("--record and --replay exclude each other: a replay would be recorded as it was")
 	case t.cache && (t.record != "" || t.replay != ""):
 		return usage("--cache excludes --record and --replay: a recording keeps what is asked, and answers alone")
-	case o.affected && (t.record != "" || t.replay != ""):
-		return usage("--affected excludes --record and --replay: what is not run is not recorded")
-	case o.plan.PeerStandings && (t.record != "" || t.replay != "" || o.affected):
-		return usage("--peer-standings tells agents what happens elsewhere in the run, which nothing can repeat: leave out --record, --replay and --affected")
 	case t.cache && o.gate:
 		return usage("--gate decides by what was measured: leave out --cache")
 	case t.overwrite && t.record == "":
 		return usage("--overwrite is for --record")
 	case o.dryRun && t.record != "":
 		return usage("--dry-run runs nothing: leave out --record")
+	}
+	asked := plan.Plan{Options: o.plan, Recording: t.recording()}
+	if asked.Recording != nil {
+		if err := leaveOut(asked.Obstacle(plan.Tape)); err != nil {
+			return err
+		}
+	}
+	if o.affected {
+		if err := leaveOut(asked.Obstacle(plan.Borrow)); err != nil {
+			return err
+		}
 	}
 	if t.record != "" {
 		t.record = a.path(t.record)
@@ -83,6 +90,28 @@ func (o *startOptions) checkTape(a *app) error {
 	return o.asRecorded(player.Header())
 }
 
+// recording is what the flags ask for, nil for none. Of a replay that has not been
+// opened, the digest is not known.
+func (t *tapeOptions) recording() *plan.Recording {
+	switch {
+	case t.record != "":
+		return &plan.Recording{Mode: plan.Recorded, Dir: t.record, Overwrite: t.overwrite}
+	case t.player != nil:
+		return &plan.Recording{Mode: plan.Replayed, Dir: t.replay, Digest: t.player.Header().Digest()}
+	case t.replay != "":
+		return &plan.Recording{Mode: plan.Replayed, Dir: t.replay}
+	}
+	return nil
+}
+
+// leaveOut refuses flags that an obstacle stands in the way of.
+func leaveOut(o *plan.Obstacle) error {
+	if o == nil {
+		return nil
+	}
+	return usage("%w: %s", o, o.Instead)
+}
+
 // asRecorded takes what decides how a run goes from the recording.
 func (o *startOptions) asRecorded(h record.Header) error {
 	given := o.tape.given
@@ -105,20 +134,18 @@ func (o *startOptions) asRecorded(h record.Header) error {
 // tape gives a plan its recording, and refuses one that cannot be of it.
 func (a *app) tape(o *startOptions, planned *plan.Plan) error {
 	planned.Cache = o.tape.cache
-	if (o.tape.record != "" || o.tape.player != nil) && planned.AsksPeople() {
-		return usage("conversations of this pack ask people, and what they say is not recorded: leave out --record and --replay")
-	}
-	if o.tape.record != "" || o.tape.player != nil || o.tape.cache {
-		for _, agent := range planned.Agents {
-			if agent.Deployment.Kind == plan.KindCommand {
-				return usage("deployment %q is a program, whose own calls are neither recorded nor cached: leave out --record, --replay and --cache", agent.Label)
-			}
+	planned.Recording = o.tape.recording()
+	if planned.Recording != nil {
+		if err := leaveOut(planned.Obstacle(plan.Tape)); err != nil {
+			return err
 		}
 	}
-	switch p := o.tape.player; {
-	case o.tape.record != "":
-		planned.Recording = &plan.Recording{Mode: plan.Recorded, Dir: o.tape.record, Overwrite: o.tape.overwrite}
-	case p != nil:
+	if planned.Cache {
+		if err := leaveOut(planned.Obstacle(plan.Cached)); err != nil {
+			return err
+		}
+	}
+	if p := o.tape.player; p != nil {
 		h := p.Header()
 		if h.Pack != planned.Pack.Slug || h.Mode != planned.Mode {
 			return usage("replay %s: the recording is of the pack %q (%s), not of %q (%s)", o.tape.replay, h.Pack, h.Mode, planned.Pack.Slug, planned.Mode)
@@ -130,7 +157,6 @@ func (a *app) tape(o *startOptions, planned *plan.Plan) error {
 			a.say("note: the pack is not the one that was recorded (its digest is %.12s, not %.12s): what an agent or a judge now sees differently is a miss",
 				planned.Pack.Digest, h.PackDigest)
 		}
-		planned.Recording = &plan.Recording{Mode: plan.Replayed, Dir: o.tape.replay, Digest: h.Digest()}
 	}
 	return nil
 }
@@ -198,7 +224,7 @@ func playedSecrets(p *pack.Pack) map[string]string {
 // none, and puts it between the run and its models.
 func (a *app) startRecorder(e *execution) (*record.Recorder, error) {
 	want := e.plan.Recording
-	if want == nil || want.Mode != plan.Recorded {
+	if want == nil || want.Mode != plan.Recorded || e.taped {
 		return nil, nil
 	}
 	o := record.Options{Subject: subjectOf(e.plan), RunID: e.plan.RunID, Now: a.p.Now}
@@ -215,6 +241,23 @@ func (a *app) startRecorder(e *execution) (*record.Recorder, error) {
 	}
 	e.clients = e.clients.through(e.plan, func(of record.Scope, inner provider.Client) provider.Client { return r.Client(of.Who, inner) })
 	return r, nil
+}
+
+// checkReopen refuses a run that goes on with a recording that cannot.
+func checkReopen(e *execution) error {
+	want := e.plan.Recording
+	if want == nil || want.Mode != plan.Recorded {
+		return nil
+	}
+	err := record.CheckReopen(want.Dir, e.plan.RunID)
+	if errors.Is(err, record.ErrComplete) && len(e.plan.Trials) == 0 { // the process died when only the run's end was missing
+		e.taped = true
+		return nil
+	}
+	if err != nil {
+		return usage("run %s: %w", e.plan.Name, err).hint("agentclash eval start ... --record %s --overwrite runs and records the pack anew", want.Dir)
+	}
+	return nil
 }
 
 func subjectOf(p *plan.Plan) record.Subject {

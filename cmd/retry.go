@@ -22,11 +22,13 @@ func newRunRetry(a *app) *cobra.Command {
 		Long: `Run trials of a finished run again.
 
 --invalid makes another attempt at each trial that infrastructure made invalid, in
-the run itself: nothing was decided there.
+the run itself: nothing was decided there. Scripts must be those of the run, and a
+recording that is complete takes nothing more.
 
 --failed runs the failed trials again as a run of its own, with the pack and the
-deployments of the first and today's scripts and prices. What the first run has
-decided stands: a trial that fails once and passes once is not a pass.`,
+deployments of the first and today's scripts and prices. Models are asked: it has
+neither the first run's recording nor its cache. What the first run has decided
+stands: a trial that fails once and passes once is not a pass.`,
 		Example: `  agentclash run retry latest --invalid --follow
   agentclash run retry latest --failed --follow`,
 		Args: exactArgs("RUN"),
@@ -93,6 +95,9 @@ func (a *app) failedAgain(ctx context.Context, db *store.DB, r store.Run) (execu
 	before, err := a.bound(ctx, db, r.ID)
 	if err != nil {
 		return execution{}, err
+	}
+	if o := before.Obstacle(plan.Retry); o != nil {
+		return execution{}, inTheWay(r, o)
 	}
 	failed, err := trialsOf(ctx, db, &before, store.Failed)
 	if err != nil {

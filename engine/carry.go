@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/agentclash/agentclash/engine/plan"
 
@@ -94,9 +95,10 @@ func (a *attempt) judgedSoFar(events []event.Event) (judged, error) {
 	for _, r := range a.run.plan.Scorer.Reopen(fold.Evidence()) {
 		j.standing[r.Source.Sequence] = true
 	}
-	if a.reuse != nil { // it was ranked with others than those of this run
+	if a.reuse != nil { // it was ranked with others than those of this run, and may have been judged by others
 		for _, e := range events {
-			if r, err := event.Decode[event.JudgeReply](e); e.Type == event.JudgeDone && err == nil && r.Shared {
+			r, err := event.Decode[event.JudgeReply](e)
+			if e.Type == event.JudgeDone && err == nil && (r.Shared || slices.Contains(a.trial.OtherJudges, r.JudgeModel)) {
 				delete(j.standing, e.Sequence)
 			}
 		}

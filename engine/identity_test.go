@@ -80,6 +80,12 @@ func TestIdentity(t *testing.T) {
 		{"a limit", of(func(d *plan.Deployment) { d.Limits.MaxIterations = 3 }), "the limits: max_iterations"},
 		{"a hidden tool", of(func(d *plan.Deployment) { d.Tools.Denied = []string{"write_file"} }), "the tools: definitions"},
 		{"shell", of(func(d *plan.Deployment) { d.Sandbox.AllowShell = new(false) }), "the tools: definitions"},
+		{"peer standings", func(h *harness, _ *string) {
+			h.options.PeerStandings, h.options.PeerGap, h.options.Concurrency = true, 4, 2
+			other := h.agents[0]
+			other.Name = "b"
+			h.agents = append(h.agents, other)
+		}, "the peer standings: gap"},
 		{"seed", func(h *harness, _ *string) { h.options.Seed = 7 }, "the seed: "},
 		{"instructions", in("Write the file.", "Write a file."), "the instructions: "},
 		{"title", in("title: Write", "title: Written"), "the challenge: title"},

@@ -97,7 +97,8 @@ func TestNoFalseAnswerAfterADeath(t *testing.T) {
 	waiting := turn
 	waiting.Turn = 4
 	must(t, db.AskTurn(t.Context(), waiting))
-	must(t, db.TakeOver(t.Context(), planned.RunID, store.Owner{ID: "other"}, dead))
+	_, err := db.TakeOver(t.Context(), planned.RunID, me, store.Owner{ID: "other"}, dead)
+	must(t, err)
 	if got := states(t, db, store.TurnFilter{}); got != "expired submitted" {
 		t.Errorf("got %s", got)
 	}

@@ -188,37 +188,6 @@ func (db *DB) markInterrupted(ctx context.Context, r *Run) (done bool, err error
 
 const interruptedReason = "its process ended before the run did"
 
-// TakeOver makes owner the owner of a run that is to be resumed: unfinished
-// when its owner is dead, or finished. A run whose owner alive says yes to is
-// ErrOwned; of two that try at once, one succeeds. What was running is marked
-// interrupted, a request to cancel is forgotten, and the run is queued again.
-func (db *DB) TakeOver(ctx context.Context, runID string, owner Owner, alive func(owner string) bool) error {
-	doing := fmt.Sprintf("take over run %q", runID)
-	if owner.ID == "" {
-		return fmt.Errorf("%s: the new owner has no id", doing)
-	}
-	return db.write(ctx, doing, func(tx *sql.Tx) error {
-		run, err := findRun(ctx, tx, runID)
-		if err != nil {
-			return err
-		}
-		if active(run.status) && run.owner != owner.ID && alive(run.owner) {
-			return ErrOwned
-		}
-		if err := endTrials(ctx, tx, run.row, Interrupted); err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, "UPDATE run_agents SET status = ?, reason = '', finished_at = NULL, scorecard = NULL WHERE run_id = ?", Queued, run.row)
-		if err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, `UPDATE runs SET status = ?, reason = '', finished_at = NULL, cancel_at = NULL,
-			owner = ?, owner_pid = ?, owner_host = ?, heartbeat_at = ? WHERE id = ?`,
-			Queued, owner.ID, owner.PID, owner.Host, db.stamp(), run.row)
-		return err
-	})
-}
-
 // RequestCancel asks the owner of an unfinished run to stop it, which it
 // learns at its next Heartbeat. A run that has ended is ErrConflict.
 func (db *DB) RequestCancel(ctx context.Context, runID string) error {

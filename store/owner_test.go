@@ -80,7 +80,8 @@ func TestInterruptedRunIsResumed(t *testing.T) {
 	}
 
 	heir := store.Owner{ID: "boot/1/99", PID: 99, Host: "here"}
-	must(t, db.TakeOver(t.Context(), planned.RunID, heir, dead))
+	_, err = db.TakeOver(t.Context(), planned.RunID, me, heir, dead)
+	must(t, err)
 	left, err := db.Unfinished(t.Context(), planned.RunID, false)
 	must(t, err)
 	var attempts []int
@@ -129,7 +130,7 @@ func TestTakeOver(t *testing.T) {
 	db := fresh(t)
 	planned := interrupted(t, db)
 	heir := store.Owner{ID: "boot/1/99"}
-	if err := db.TakeOver(t.Context(), planned.RunID, heir, alive); !errors.Is(err, store.ErrOwned) {
+	if _, err := db.TakeOver(t.Context(), planned.RunID, me, heir, alive); !errors.Is(err, store.ErrOwned) {
 		t.Errorf("from a live owner: got %v, want ErrOwned", err)
 	}
 	must(t, db.RequestCancel(t.Context(), planned.RunID))
@@ -141,7 +142,7 @@ func TestTakeOver(t *testing.T) {
 	for i := range errs {
 		heirs[i] = store.Owner{ID: string(rune('a' + i))}
 		wg.Go(func() {
-			errs[i] = db.TakeOver(t.Context(), planned.RunID, heirs[i], func(owner string) bool { return owner != me.ID })
+			_, errs[i] = db.TakeOver(t.Context(), planned.RunID, me, heirs[i], func(owner string) bool { return owner != me.ID })
 		})
 	}
 	wg.Wait()
@@ -165,8 +166,61 @@ func TestTakeOver(t *testing.T) {
 	if _, err := db.Heartbeat(t.Context(), planned.RunID, me); !errors.Is(err, store.ErrOwned) {
 		t.Errorf("the old owner's heartbeat: got %v, want ErrOwned", err)
 	}
-	if err := db.TakeOver(t.Context(), "nope", heir, dead); !errors.Is(err, store.ErrNotFound) {
+	must(t, db.FinishRun(t.Context(), planned.RunID, heirs[winner], engine.Result{Status: store.Completed}))
+	if _, err := db.TakeOver(t.Context(), planned.RunID, me, heir, dead); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("what another has finished since it was read: got %v, want ErrConflict", err)
+	}
+	if _, err := db.TakeOver(t.Context(), "nope", me, heir, dead); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("of no run: got %v, want not found", err)
+	}
+}
+
+// TestGiveBack: a run that was taken over and not begun stands as it did, its
+// scorecards included; one whose owner died is interrupted.
+func TestGiveBack(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	heir := store.Owner{ID: "boot/1/99"}
+	look := func(runID string) (store.Run, []store.RunAgent) {
+		t.Helper()
+		r, err := db.Run(t.Context(), "", runID)
+		must(t, err)
+		agents, err := db.RunAgents(t.Context(), runID)
+		must(t, err)
+		r.Owner, r.Heartbeat = store.Owner{}, time.Time{}
+		return r, agents
+	}
+	planned := createRun(t, db, makePlan(id('r', 0x1000000), 1, 2))
+	must(t, db.FinishRun(t.Context(), planned.RunID, me, engine.Result{Status: store.Failed, Reason: "so", Agents: []engine.AgentResult{{
+		RunAgentID: planned.Agents[0].ID, Label: planned.Agents[0].Label, Status: store.Failed, Reason: "one", Scorecard: scoring.AgentScorecard{Trials: 2},
+	}}}))
+	run, agents := look(planned.RunID)
+	was, err := db.TakeOver(t.Context(), planned.RunID, me, heir, dead)
+	must(t, err)
+	if taken, _ := look(planned.RunID); taken.Status != store.Queued {
+		t.Fatalf("taken over: %+v", taken)
+	}
+	if err := db.GiveBack(t.Context(), planned.RunID, me, was); !errors.Is(err, store.ErrOwned) {
+		t.Errorf("by another: got %v, want ErrOwned", err)
+	}
+	must(t, db.GiveBack(t.Context(), planned.RunID, heir, was))
+	back, those := look(planned.RunID)
+	if diff := cmp.Diff(run, back) + cmp.Diff(agents, those); diff != "" || len(those) == 0 || those[0].Scorecard == nil {
+		t.Errorf("given back: want (-), got (+):\n%s", diff)
+	}
+
+	left := createRun(t, db, makePlan(id('r', 0x2000000), 1, 2))
+	was, err = db.TakeOver(t.Context(), left.RunID, me, heir, dead)
+	must(t, err)
+	must(t, db.GiveBack(t.Context(), left.RunID, heir, was))
+	if r, those := look(left.RunID); r.Status != store.Interrupted || those[0].Status != store.Interrupted {
+		t.Errorf("of a dead owner: %s, agent %s", r.Status, those[0].Status)
+	}
+	was, err = db.TakeOver(t.Context(), left.RunID, heir, heir, dead)
+	must(t, err)
+	must(t, db.SetRunStatus(t.Context(), left.RunID, heir, store.Running))
+	if err := db.GiveBack(t.Context(), left.RunID, heir, was); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("what has begun: got %v, want ErrConflict", err)
 	}
 }
 

@@ -344,8 +344,9 @@ func TestFailureSticks(t *testing.T) {
 	v.begin()
 	must(t, r.Flush(t.Context()))
 	thief := store.Owner{ID: "boot/2/2"}
-	must(t, db.TakeOver(t.Context(), planned.RunID, thief, func(string) bool { return false }))
-	err := r.Emit(t.Context(), v.next(event.TrialDone, ending(v.base, scoring.OutcomePassed, false)))
+	_, err := db.TakeOver(t.Context(), planned.RunID, me, thief, func(string) bool { return false })
+	must(t, err)
+	err = r.Emit(t.Context(), v.next(event.TrialDone, ending(v.base, scoring.OutcomePassed, false)))
 	if !errors.Is(err, store.ErrOwned) {
 		t.Fatalf("after the run was taken over: got %v, want ErrOwned", err)
 	}

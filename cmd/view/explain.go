@@ -12,6 +12,7 @@ const (
 	NoEarlierTrial = "no_earlier_trial" // run
 	Changed        = "changed"          // run
 	Undecided      = "undecided"        // run: the earlier trial neither passed nor failed
+	Hindered       = "hindered"         // run: the earlier trial can stand for none, see Obstacle
 	NotAsked       = "not_asked"        // run: without --affected every trial is
 	NotLookedAt    = "not_looked_at"    // run: --since named other runs
 )
@@ -32,6 +33,7 @@ type Explained struct {
 	Status     string `json:"status"`
 	Reused     bool   `json:"reused"`
 	Reason     string `json:"reason"`
+	Obstacle   string `json:"obstacle,omitempty"` // why the trial that was compared with stands for no other
 	// Than is the trial that was compared with, null for none.
 	Than        *EarlierTrial    `json:"compared_with"`
 	Differences List[Difference] `json:"differences"`
@@ -90,6 +92,8 @@ func (t Explained) why(o Options) string {
 		return "run: different from the trial of " + than
 	case Undecided:
 		return "run: the same trial of " + than + " was " + t.Than.Status + ", which decides nothing"
+	case Hindered:
+		return "run: the trial of " + than + " cannot stand for it: " + t.Obstacle
 	case NotAsked:
 		return "run: --affected was not asked for; the trial of " + than + " would have stood for it"
 	case NotLookedAt:

@@ -76,6 +76,7 @@ func (x *identifier) commonParts() []facet {
 	return append(x.taskParts(src),
 		x.part("the engine", semantics),
 		x.part("the seed", p.Options.Seed),
+		x.part("the peer standings", map[string]any{"told": p.Options.PeerStandings, "gap": p.Options.PeerGap}),
 		x.part("the sandbox", map[string]any{
 			"kind": p.Sandbox.Kind, "image": p.Sandbox.Image, "image_id": p.Sandbox.ImageID, "packages": p.Sandbox.Packages,
 			"additional_packages": packages,
@@ -83,7 +84,7 @@ func (x *identifier) commonParts() []facet {
 		x.part("the directories", map[string]any{"dir": dir, "read": read, "write": write}),
 		x.scores("the evaluation spec", map[string]any{"digest": p.SpecDigest, "spec": p.Spec}),
 		x.scores("the prices", p.Prices),
-		x.scores("the judges", p.Judges),
+		x.scores("the judges", p.judgesAsked()),
 	)
 }
 
@@ -160,11 +161,16 @@ func (x *identifier) caseParts(c pack.Case) []facet {
 	src := x.plan.Source
 	scored := src.ScoringCase(c)
 	scored.Payload, scored.Inputs = nil, nil // they are among what is given
+	steering := x.plan.steering(c)
+	if len(steering) > 0 {
+		steering["expectations"] = scored
+	}
 	return append(x.givenParts(src, bare(c)),
 		x.part("the case", c.Key()),
 		x.part("what is taken from the box and run in it", map[string]any{
 			"post_execution_checks": x.plan.Spec.PostExecutionChecks, "tests": x.testList(c), "files": fileDigests(src.GraderFiles(c)),
 		}),
+		x.part("what the conversation goes by", steering),
 		x.scores("the case's expectations", scored),
 	)
 }

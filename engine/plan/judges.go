@@ -19,6 +19,26 @@ type JudgeModel struct {
 	Account  string `json:"account,omitempty"`
 	// MaxConcurrent is how many calls the account may have under way; 0: any.
 	MaxConcurrent int `json:"max_concurrent,omitempty"`
+	// ContentDigest is the SHA-256, in hex, of a script when the run was planned.
+	ContentDigest string `json:"content_digest,omitempty"`
+}
+
+// asAsked is what of the model can change its replies: not whose key it is.
+func (m JudgeModel) asAsked() JudgeModel {
+	m.Account, m.MaxConcurrent = "", 0
+	return m
+}
+
+// otherJudges names the plan's judges' models that an earlier plan reached
+// elsewhere, or whose scripts said something else.
+func (p *Plan) otherJudges(earlier *Plan) []string {
+	var list []string
+	for _, m := range p.Judges {
+		if earlier.Judge(m.Name).asAsked() != m.asAsked() {
+			list = append(list, m.Name)
+		}
+	}
+	return list
 }
 
 // judgeModels resolves the models of a spec's judges. A judge is reached as the

@@ -117,6 +117,9 @@ type Trial struct {
 	// Reuse is the attempt of another run's trial whose evidence stands for this
 	// one's; nil runs the trial.
 	Reuse *event.Reused `json:"-"`
+	// OtherJudges are the models, by [JudgeModel.Name], whose replies in that
+	// evidence do not stand, since other ones are asked by that name now.
+	OtherJudges []string `json:"-"`
 }
 
 // Progress is how far a stored run has come.

@@ -40,7 +40,7 @@ func (p *Plan) Reusing() (*Reusing, error) {
 // made again, and scored by the plan. Trials for which one has been found before
 // keep it. Decided are the earlier run's trials that passed or failed, each with the
 // attempt that decides. It returns how many were found; the earlier plan must have
-// its pack.
+// its pack. None are found where an [Obstacle] stands in the way.
 func (r *Reusing) From(earlier *Plan, decided []Trial) (found int, err error) {
 	before, err := earlier.identify()
 	if err != nil {
@@ -54,12 +54,14 @@ func (r *Reusing) From(earlier *Plan, decided []Trial) (found int, err error) {
 		}
 		known[id.Execution()] = d
 	}
+	others := r.plan.otherJudges(earlier)
 	for i := range r.plan.Trials {
 		t := &r.plan.Trials[i]
 		d, ok := known[r.ids[i]]
-		if !ok || t.Reuse != nil || r.plan.cases[t.CaseKey].AsksPeople() { // who may say something else
+		if !ok || t.Reuse != nil || r.plan.LoanObstacle(earlier, t.CaseKey) != nil {
 			continue
 		}
+		t.OtherJudges = others
 		t.Reuse = &event.Reused{RunID: earlier.RunID, TrialID: d.ID, Attempt: d.Attempt}
 		found++
 	}
@@ -90,9 +92,14 @@ func (p *Plan) Since(t Trial, earlier *Plan, was Trial) ([]Difference, error) {
 
 // Again plans to run trials of a stored run once more, by the agents they are of, as a run of its own: what a
 // run has decided is not taken back. The plan must have its pack; prices are those
-// of today.
+// of today. Models are asked: the new run has neither the first one's recording
+// nor its cache, nor its peer standings.
 func (p *Plan) Again(trials []Trial, req Request) (*Plan, error) {
+	if o := p.Obstacle(Retry); o != nil {
+		return nil, o
+	}
 	next := *p
+	next.Recording, next.Cache, next.Options.PeerGap = nil, false, 0
 	next.RunID, next.CreatedAt, next.RetryOf = req.NewID(), req.Now().UTC(), p.RunID
 	next.Name = req.Name
 	if next.Name == "" {

@@ -20,6 +20,8 @@ type SimulatorModel struct {
 	BaseURL  string `json:"base_url,omitempty"`
 	Account  string `json:"account,omitempty"`
 	Script   string `json:"script,omitempty"` // whose simulators list is read, when scripted
+	// ContentDigest is the SHA-256, in hex, of the script when the run was planned.
+	ContentDigest string `json:"content_digest,omitempty"`
 }
 
 // SimulatorMaxOutput is how many tokens one message of a simulated user has at most.

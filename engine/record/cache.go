@@ -24,12 +24,19 @@ type Cache struct {
 	redact *redact.Redactor
 
 	mu   sync.Mutex
-	seen map[Place]map[string]int // how often a trial has made a request, by key and attempt
+	seen map[Place]map[string]*asked // of trials that go on, by caller and attempt
+}
+
+// asked is what a caller has asked in an attempt. Calls count, and not the tries
+// that they took: what failed is asked again as the same.
+type asked struct {
+	times  map[string]map[int]bool // the occurrences of a request, from 1, that are taken
+	failed int                     // tries
 }
 
 // NewCache is a cache on a shelf. Secrets are not written.
 func NewCache(s *Shelf, secrets []string) *Cache {
-	return &Cache{Shelf: s, redact: redact.New(secrets), seen: map[Place]map[string]int{}}
+	return &Cache{Shelf: s, redact: redact.New(secrets), seen: map[Place]map[string]*asked{}}
 }
 
 // Scope is what belongs to a cached request besides the request itself.
@@ -73,7 +80,7 @@ func (c cached) Complete(ctx context.Context, req provider.Request, onDelta func
 	if ended := provider.FromContext(ctx, c.scope.Provider); ended != nil {
 		return provider.Response{}, ended
 	}
-	e, err := c.entry(req)
+	e, try, err := c.entry(req)
 	if err != nil {
 		return c.inner.Complete(ctx, req, onDelta)
 	}
@@ -84,10 +91,11 @@ func (c cached) Complete(ctx context.Context, req provider.Request, onDelta func
 		res.Cache = &provider.CacheUse{Hit: true, Key: e.Key}
 		return res, nil
 	}
-	place := e.place(req.Ref.Call)
+	place := e.place(req.Ref.Call - try.failed)
 	why := c.in.why(e, place)
 	res, err := c.inner.Complete(ctx, req, onDelta)
 	if err != nil {
+		c.in.failed(try)
 		return res, err
 	}
 	if !cacheable(res) {
@@ -119,32 +127,63 @@ func cacheable(res provider.Response) bool {
 // that the model sees, the trial's agent, case and repetition, and how often the
 // attempt has asked the same: two agents that ask alike, and the samples of a
 // judge, are calls of their own, in whatever order they are made.
-func (c cached) entry(req provider.Request) (Entry, error) {
+func (c cached) entry(req provider.Request) (Entry, try, error) {
 	request, messages, err := requestOf(req, ids{})
 	if err != nil {
-		return Entry{}, err
+		return Entry{}, try{}, err
 	}
 	l := line{Request: request, messages: messages}
 	l.clean(c.in.redact)
 	e := Entry{Version: version, Scope: c.scope, Place: placeOf(req.Ref), Request: l.Request, Messages: l.messages}
 	raw, err := compact([]any{version, e.Provider, e.BaseURL, e.Place, e.Request, e.Messages})
 	if err != nil {
-		return Entry{}, err
+		return Entry{}, try{}, err
 	}
-	key := digestOf(raw)
-	e.Occurrence = c.in.count(e.Place, key+" "+strconv.Itoa(req.Ref.Attempt)+c.scope.Who)
-	e.Key = digestOf([]byte(key + " " + strconv.Itoa(e.Occurrence)))
-	return e, nil
+	t := c.in.begin(e.Place, strconv.Itoa(req.Ref.Attempt)+c.scope.Who, digestOf(raw))
+	e.Occurrence = t.occurrence
+	e.Key = digestOf([]byte(t.request + " " + strconv.Itoa(t.occurrence)))
+	return e, t, nil
 }
 
-func (c *Cache) count(p Place, request string) int {
+// try is one that is under way.
+type try struct {
+	of         *asked
+	request    string
+	occurrence int // of the request, from 1
+	failed     int // tries of the caller before it
+}
+
+// begin takes the first occurrence of a request that is free.
+func (c *Cache) begin(p Place, who, request string) try {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.seen[p] == nil {
-		c.seen[p] = map[string]int{}
+		c.seen[p] = map[string]*asked{}
 	}
-	c.seen[p][request]++
-	return c.seen[p][request]
+	a := c.seen[p][who]
+	if a == nil {
+		a = &asked{times: map[string]map[int]bool{}}
+		c.seen[p][who] = a
+	}
+	taken := a.times[request]
+	if taken == nil {
+		taken = map[int]bool{}
+		a.times[request] = taken
+	}
+	n := 1
+	for taken[n] {
+		n++
+	}
+	taken[n] = true
+	return try{of: a, request: request, occurrence: n, failed: a.failed}
+}
+
+// failed frees what a try took, for the next.
+func (c *Cache) failed(t try) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(t.of.times[t.request], t.occurrence)
+	t.of.failed++
 }
 
 // place names the call in a run, whatever it asks: the entry it last came to is

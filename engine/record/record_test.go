@@ -128,6 +128,55 @@ func TestReplies(t *testing.T) {
 	}
 }
 
+// TestCacheCountsCalls: a call that took two tries is one call, also beside one that
+// is made at the same time, and the calls after it have the numbers they would have had.
+func TestCacheCountsCalls(t *testing.T) {
+	t.Parallel()
+	shelf, err := OpenShelf(t.TempDir(), MaxShelf, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	down := &provider.Error{Provider: "p", Code: provider.Unavailable, Message: "down"}
+	ask := func(c *Cache, call int, question string, inner provider.Client) (provider.Response, error) {
+		req := provider.Request{Ref: provider.Ref{Agent: "a", Case: "c", Repetition: 1, Attempt: 1, Call: call}, Model: "m",
+			Messages: []provider.Message{{Role: provider.User, Content: question}}}
+		return c.Client(Scope{Provider: "p", Who: Agents}, inner).Complete(t.Context(), req, nil)
+	}
+	answer := func(text string) provider.Client {
+		return said{provider.Response{Text: text, Finish: provider.FinishStop}}
+	}
+	c := NewCache(shelf, nil)
+	beside := clientFunc(func() (provider.Response, error) { // while the first try goes on, the same is asked by another call
+		if _, err := ask(c, 1, "same", answer("two")); err != nil {
+			t.Error(err)
+		}
+		return provider.Response{}, down
+	})
+	if _, err := ask(c, 0, "same", beside); err == nil {
+		t.Fatal("the first try did not fail")
+	}
+	for call, q := range []string{"same", "next"} {
+		if _, err := ask(c, call+2, q, answer([]string{"one", "then"}[call])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := NewCache(shelf, nil) // where nothing fails
+	for call, want := range []string{"one", "two", "then"} {
+		q := "same"
+		if call == 2 {
+			q = "next"
+		}
+		res, err := ask(again, call, q, answer("asked again"))
+		if err != nil || !res.Cached() || res.Text != want {
+			t.Errorf("call %d: got %q, cached %v, %v; want %q", call, res.Text, res.Cached(), err, want)
+		}
+	}
+	res, err := ask(NewCache(shelf, nil), 2, "other", answer("asked"))
+	if err != nil || res.Cache == nil || !strings.Contains(res.Cache.Why, `recorded "next", now "other"`) {
+		t.Errorf("the third call is compared with another than the third: %+v, %v", res.Cache, err)
+	}
+}
+
 type clientFunc func() (provider.Response, error)
 
 func (f clientFunc) Complete(context.Context, provider.Request, func(provider.Delta)) (provider.Response, error) {

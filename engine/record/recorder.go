@@ -296,6 +296,10 @@ func (r *Recorder) count(path string, size int64) error {
 	return nil
 }
 
+// Abandon takes back a recording in which nothing has been recorded, and closes
+// it.
+func (r *Recorder) Abandon() error { return errors.Join(r.dir.Remove(headerFile), r.dir.Close()) }
+
 // Close releases the directory.
 func (r *Recorder) Close() error { return r.dir.Close() }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 )
 
@@ -22,16 +23,39 @@ func Reopen(dir string, o Options, finished func(Place, int) bool) (*Recorder, e
 	return r, nil
 }
 
-func (r *Recorder) reopen(finished func(Place, int) bool) error {
-	run := r.header.RunID
-	h, err := readHeader(r.dir)
+// ErrComplete is the error of going on with a recording that has everything.
+var ErrComplete = errors.New("it is complete: what is run again cannot be added")
+
+// CheckReopen says why the recording of a run cannot be gone on with, nil when it
+// can. It changes nothing.
+func CheckReopen(dir, runID string) error {
+	root, err := os.OpenRoot(dir)
+	if err == nil {
+		err = continues(root, runID)
+		_ = root.Close() // what was only read loses nothing
+	}
+	if err != nil {
+		return fmt.Errorf("go on with the recording %s: %w", dir, err)
+	}
+	return nil
+}
+
+func continues(dir *os.Root, runID string) error {
+	h, err := readHeader(dir)
 	switch {
 	case err != nil:
 		return err
 	case h.Complete:
-		return errors.New("it is complete: what is run again cannot be added; record the pack anew with eval start --record DIR --overwrite")
-	case h.RunID != run:
-		return errors.New("it is of another run: record the pack anew in a directory of its own")
+		return ErrComplete
+	case h.RunID != runID:
+		return errors.New("it is of another run")
+	}
+	return nil
+}
+
+func (r *Recorder) reopen(finished func(Place, int) bool) error {
+	if err := continues(r.dir, r.header.RunID); err != nil {
+		return err
 	}
 	for _, p := range r.header.places() {
 		raw, err := readFile(r.dir, p.file(), maxFile)
