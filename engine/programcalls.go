@@ -102,7 +102,7 @@ type held struct {
 // the run's budget. The calls of a program that has such limits come one by one.
 func (p *program) reserve(c *proxy.Call) (held, *ending) {
 	a := p.a
-	most := a.run.plan.MostPrice(a.deployment, p.asked(c)).Most(c.Bytes, p.output)
+	most := a.run.plan.MostPrice(a.deployment, p.asked(c)).Most(c.Most, p.output)
 	var limit *overLimit
 	if errors.As(a.refuse(a.limits.Budget.Over(a.spent.used, most), most), &limit) {
 		return held{}, &limit.ending

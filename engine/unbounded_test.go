@@ -260,3 +260,34 @@ func TestCacheWritesAreCharged(t *testing.T) {
 		}
 	}
 }
+
+// What a program sends to get past its limits does not reach the provider, and
+// what has no bound does only where there is no limit to be kept.
+func TestAProgramCannotGoRoundItsLimits(t *testing.T) {
+	t.Parallel()
+	const image = `{"model":"gpt-x","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}}]}]}`
+	for limit, want := range map[string]int{"": http.StatusOK, "runtime_limits: {max_cost_usd: 0.9}": 400, "runtime_limits: {max_total_tokens: 10000}": 400, "budget": 400} {
+		asked := 0
+		up := vendor(t, func(int64) (int, string) { asked++; return http.StatusOK, completion("ok", "", "") })
+		h, _ := commanded(t, up, func(b *sandboxtest.MemoryBox, c sandbox.Command) (sandbox.Result, error) {
+			for _, body := range []string{`"previous_response_id":"resp_0"`, `"conversation":"conv_0"`, `"prompt":{"id":"pmpt_0"}`} {
+				status, told, err := posts(b, c, "responses", `{"model":"gpt-x","max_output_tokens":16,"input":"go on",`+body+`}`)
+				if status != http.StatusBadRequest || err != nil || !strings.Contains(told, "not let through") {
+					t.Errorf("%q, %s: got %d %s %v", limit, body, status, told, err)
+				}
+			}
+			if status, told, err := posts(b, c, "chat/completions", image); status != want || err != nil {
+				t.Errorf("%q, an image: got %d, want %d: %s %v", limit, status, want, told, err)
+			}
+			return sandboxtest.Exited(0, "done\n", ""), nil
+		}, priced+"\n    "+strings.Replace(limit, "budget", "", 1))
+		h.agents[0].Limits.MaxOutputTokens = 100
+		if limit == "budget" {
+			h.options.BudgetUSD = 1
+		}
+		h.run(t)
+		if passed := h.only(t).Outcome == scoring.OutcomePassed; !passed || asked != map[int]int{http.StatusOK: 1, 400: 0}[want] {
+			t.Errorf("%q: the provider was asked %d times; passed: %v", limit, asked, passed)
+		}
+	}
+}
