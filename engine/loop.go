@@ -48,6 +48,10 @@ func (a *attempt) respond(ctx context.Context) ending {
 		if err != nil {
 			return a.callFailed(ctx, err)
 		}
+		if end, over := a.passed(reply); over {
+			a.stepEvent(event.StepDone)
+			return end
+		}
 		a.messages = append(a.messages, provider.Message{Role: provider.Assistant, Content: reply.Text, ToolCalls: reply.ToolCalls, State: reply.State})
 		if len(reply.ToolCalls) == 0 {
 			end, over := a.text(reply, reminded)

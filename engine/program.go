@@ -190,11 +190,12 @@ func (p *program) open(ctx context.Context) (err error) {
 	if !a.deployment.AsksModels() {
 		return nil
 	}
+	bounded := a.limits.Budget != (budget.Limits{}) || a.run.purse != nil
 	o := proxy.Options{
 		Upstream: a.run.deps.program(a.trial.Agent).Upstream, Client: a.client, Rename: a.deployment.Model,
 		Models: append([]string{a.modelName()}, a.deployment.Command.Models...), MaxOutputTokens: a.limits.Output,
-		CallTime: a.limits.Step, OneByOne: a.client != nil || a.limits.Budget != (budget.Limits{}) || a.run.purse != nil,
-		Reach: a.network.Programs && a.limits.Budget.USD == 0 && a.run.purse == nil, Watch: p,
+		CallTime: a.limits.Step, OneByOne: a.client != nil || bounded, Bounded: bounded,
+		Reach: a.network.Programs && !bounded, Watch: p,
 		Seed: a.run.plan.Options.Seed,
 	}
 	if n := a.deployment.Sampling.MaxOutputTokens; n > 0 {

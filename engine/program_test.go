@@ -80,15 +80,19 @@ func streamed(body string) string {
 
 // asks makes a model call as a program in the box does.
 func asks(b *sandboxtest.MemoryBox, c sandbox.Command, model string) (status int, body string, err error) {
+	return posts(b, c, "chat/completions", fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"go"}]}`, model))
+}
+
+// posts sends a request to the models of a program in the box.
+func posts(b *sandboxtest.MemoryBox, c sandbox.Command, path, body string) (status int, reply string, err error) {
 	conn, err := b.Dial()
 	if err != nil {
 		return 0, "", err
 	}
 	defer conn.Close()
 	base := strings.TrimPrefix(c.Env["OPENAI_BASE_URL"], "http://127.0.0.1:3128")
-	body = fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"go"}]}`, model)
-	fmt.Fprintf(conn, "POST %s/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
-		base, c.Env["OPENAI_API_KEY"], len(body), body)
+	fmt.Fprintf(conn, "POST %s/%s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+		base, path, c.Env["OPENAI_API_KEY"], len(body), body)
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		return 0, "", err

@@ -93,15 +93,16 @@ func (p *program) Done(c *proxy.Call, r provider.Response) {
 
 // held is what is set aside for a call.
 type held struct {
-	most budget.Use
-	hold *budget.Hold
+	model string // that is asked
+	most  budget.Use
+	hold  *budget.Hold
 }
 
 // reserve sets the most that a call can use aside: of the trial's limits, then of
 // the run's budget. The calls of a program that has such limits come one by one.
 func (p *program) reserve(c *proxy.Call) (held, *ending) {
 	a := p.a
-	most := a.run.plan.Price(a.deployment.Provider, p.asked(c)).Most(c.Bytes, p.output)
+	most := a.run.plan.MostPrice(a.deployment, p.asked(c)).Most(c.Most, p.output)
 	var limit *overLimit
 	if errors.As(a.refuse(a.limits.Budget.Over(a.spent.used, most), most), &limit) {
 		return held{}, &limit.ending
@@ -110,7 +111,7 @@ func (p *program) reserve(c *proxy.Call) (held, *ending) {
 	if err != nil {
 		return held{}, &ending{fault: faultHalt, stop: stopInterrupted, phase: phaseAgent, err: err}
 	}
-	return held{most, hold}, nil
+	return held{p.asked(c), most, hold}, nil
 }
 
 // settle counts what a call has used, by its reply or its failure.
@@ -120,7 +121,7 @@ func (p *program) settle(number int, r provider.Response, failure *provider.Erro
 		return
 	}
 	delete(p.held, number)
-	p.a.count(provider.Request{}, set.most, r, failure)
+	p.a.count(provider.Request{Model: set.model}, set.most, r, failure)
 	p.a.spent.known = budget.Conversation{} // whatever the program asks next
 	set.hold.Settle(p.a.spent.charged)
 }

@@ -91,8 +91,11 @@ func (a *attempt) hold(ctx context.Context, usd float64) (*budget.Hold, error) {
 // fit is the most that a request can use. It lowers the output bound of one that
 // would not fit the trial's limits otherwise.
 func (a *attempt) fit(req *provider.Request) (budget.Use, error) {
-	price := a.run.plan.Price(a.deployment.Provider, a.deployment.Model)
+	price := a.run.plan.MostPrice(a.deployment, a.deployment.Model)
 	limits := a.limits.Budget
+	if a.deployment.IsHTTP() { // nothing that is sent says what it will use
+		return budget.Use{}, a.refuse(limits.Over(a.spent.used, budget.Use{}), budget.Use{})
+	}
 	if f, ok := a.client.(forecaster); ok {
 		u := f.Forecast(*req)
 		most := budget.Use{Tokens: max(u.Total, u.Input+u.Output), USD: price(u.Input, u.Output)}
@@ -122,12 +125,29 @@ func (a *attempt) refuse(over budget.Limit, most budget.Use) error {
 		stop, key, used, allowed, next = stopCost, "max_cost_usd", a.spent.used.USD, a.limits.Budget.USD, most.USD
 	}
 	a.log.emit(event.BudgetReach, event.Budget{Limit: key, Allowed: allowed, Used: used, Needed: next})
-	why := fmt.Sprintf("runtime_limits.%s: %.6g of %.6g is used, and a call can come to %.6g", key, used, allowed, next)
+	why := fmt.Sprintf("runtime_limits.%s: %.6g of %.6g is used", key, used, allowed)
+	if next > 0 {
+		why += fmt.Sprintf(", and a call can come to %.6g", next)
+	}
 	if a.limits.Budget.Over(a.spent.used.Minus(a.spent.unheard), most) == budget.None {
 		return &overLimit{ending{fault: faultInfra, stop: stopProvider, code: string(provider.Unavailable), phase: phaseAgent,
 			err: errors.New(why + ", some of it by calls that were not answered")}}
 	}
 	return &overLimit{byAgent(stop, "%s", why)}
+}
+
+// passed ends a trial that is past a limit although each of its calls was let
+// through: what they can use was not known before them.
+func (a *attempt) passed(reply provider.Response) (ending, bool) {
+	if a.run.plan.Unbounded(a.deployment) == "" {
+		return ending{}, false
+	}
+	var limit *overLimit
+	if !errors.As(a.refuse(a.limits.Budget.Over(a.spent.used, budget.Use{}), budget.Use{}), &limit) {
+		return ending{}, false
+	}
+	limit.answer = &reply.Text
+	return limit.ending, true
 }
 
 // count takes down what a try used: what its reply says, or the most that it
@@ -136,10 +156,13 @@ func (a *attempt) count(req provider.Request, most budget.Use, res provider.Resp
 	var use budget.Use
 	switch {
 	case failure == nil && res.Usage != nil:
-		use = a.run.plan.UseOf(a.deployment, res)
+		use = a.run.plan.UseOf(a.deployment.Provider, req.Model, res)
 		a.spent.known.Heard(req, res.Usage)
 	case failure == nil:
 		use = most
+		if res.CostUSD != nil {
+			use.USD = max(use.USD, *res.CostUSD)
+		}
 		a.spent.known = budget.Conversation{}
 	case budget.MayCost(failure):
 		use = most

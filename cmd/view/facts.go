@@ -42,7 +42,7 @@ func describe(e event.Event) (string, error) {
 		return describeCapture(e)
 	case event.SecretPlanted, event.PromptPut, event.VaultAsked:
 		return describeSecurity(e)
-	case event.PhaseDecided, event.TurnUser, event.TurnSimulated, event.TurnAssistant, event.TurnDone, event.TurnAwaiting, event.TurnExpired,
+	case event.PhaseDecided, event.TurnUser, event.TurnAsked, event.TurnSimulated, event.TurnAssistant, event.TurnDone, event.TurnAwaiting, event.TurnExpired,
 		event.ConversationDone:
 		return describeTurn(e)
 	case event.Standings:

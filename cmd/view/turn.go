@@ -25,6 +25,10 @@ func describeTurn(e event.Event) (string, error) {
 		return told(e, func(v event.UserTurn) string {
 			return because(turnAt(v.TurnIndex, v.PhaseID, v.Actor), excerpt(v.Content))
 		})
+	case event.TurnAsked:
+		return told(e, func(v event.SimulatorCall) string {
+			return fmt.Sprintf("%s, %s/%s", turnAt(v.TurnIndex, v.PhaseID, v.Actor), v.ProviderKey, v.Model)
+		})
 	case event.TurnSimulated:
 		return told(e, func(v event.SimulatedTurn) string {
 			tokens := "tokens unknown"

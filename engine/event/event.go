@@ -83,6 +83,7 @@ const (
 	Standings     Type = "race.standings.injected"
 	TurnUser      Type = "turn.user.message"
 	TurnSimulated Type = "turn.user.simulated"
+	TurnAsked     Type = "turn.user.asked" // a model, and not yet heard
 	TurnAssistant Type = "turn.assistant.message"
 	TurnAwaiting  Type = "turn.awaiting_human"
 	TurnDone      Type = "turn.completed"

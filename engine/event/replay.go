@@ -120,7 +120,8 @@ var replayKinds = map[Type]replayKind{
 	// what the agent says is in the turn
 	TurnAssistant:    {step: "turn", within: true},
 	TurnDone:         {step: "turn", closes: true, status: "completed"},
-	TurnSimulated:    {step: "simulated_user", status: "completed"},
+	TurnAsked:        {step: "simulated_user", opens: true},
+	TurnSimulated:    {step: "simulated_user", closes: true, status: "completed"},
 	TurnAwaiting:     {step: "human", opens: true},
 	TurnExpired:      {step: "human", closes: true, status: "failed"},
 	PhaseDecided:     {step: "phase", status: "completed"},
@@ -156,7 +157,7 @@ func failedCall(kind replayKind, e Event) replayKind {
 	v, _ := Decode[CallError](e)
 	switch {
 	case v.PhaseID != "":
-		return replayKind{step: "simulated_user", status: "failed"}
+		return replayKind{step: "simulated_user", closes: true, status: "failed"}
 	case e.Type == CallFailed && (v.JudgeKey != "" || e.Source == SourceScoring):
 		return replayKind{step: "judge_call", within: true}
 	}
@@ -246,7 +247,7 @@ func (s *ReplayStep) enrich(e Event) {
 	case Failed:
 		v, _ := Decode[Failure](e)
 		s.ErrorMessage = v.Error
-	case TurnUser, TurnAssistant, TurnDone, TurnSimulated, TurnAwaiting, TurnExpired, PhaseDecided, ConversationDone:
+	case TurnUser, TurnAssistant, TurnDone, TurnAsked, TurnSimulated, TurnAwaiting, TurnExpired, PhaseDecided, ConversationDone:
 		s.enrichTurn(e)
 	case CommandStart, CommandDone, CommandFail, FileCaptured, DirListed, CodeExecuted, SandboxLost, EgressDecide, BudgetReach, ScoringFail,
 		SecretPlanted, PromptPut, VaultAsked, ToolDrift:

@@ -24,6 +24,19 @@ type UserTurn struct {
 	Content   string `json:"content"`
 }
 
+// SimulatorCall is the payload of turn.user.asked: a model is asked what the user
+// says next. ReservedUSD is what was set aside for it of the run's budget, where
+// there is one, WaitedMS how long the call waited for its pace.
+type SimulatorCall struct {
+	TurnIndex   int     `json:"turn_index"`
+	PhaseID     string  `json:"phase_id"`
+	Actor       string  `json:"actor"` // llm
+	ProviderKey string  `json:"provider_key"`
+	Model       string  `json:"model"`
+	WaitedMS    int64   `json:"waited_ms,omitempty"`
+	ReservedUSD float64 `json:"reserved_usd,omitempty"`
+}
+
 // SimulatedTurn is the payload of turn.user.simulated: a model has said what the
 // user says next, which follows as turn.user.message.
 type SimulatedTurn struct {

@@ -15,6 +15,9 @@ func (p *Plan) Ceiling(lane int) (usd float64, why string) {
 	if !d.AsksModels() {
 		return 0, ""
 	}
+	if why := p.Unbounded(d); why != "" {
+		return 0, why
+	}
 	attempts := 0.0
 	for _, t := range p.Trials {
 		if t.Agent == lane && t.Reuse == nil {
@@ -28,12 +31,14 @@ func (p *Plan) Ceiling(lane int) (usd float64, why string) {
 	if tokens == nil {
 		return 0, "the pack sets neither runtime_limits.max_cost_usd nor max_total_tokens"
 	}
-	in, ok := p.Scorer.Cost(d.Provider, d.Model, *tokens, 0)
-	out, _ := p.Scorer.Cost(d.Provider, d.Model, 0, *tokens)
-	if !ok {
-		return 0, fmt.Sprintf("no price is known for %s/%s", d.Provider, d.Model)
+	for _, model := range d.Models() {
+		if _, ok := p.Scorer.Cost(d.Provider, model, 1, 1); !ok {
+			return 0, fmt.Sprintf("no price is known for %s/%s", d.Provider, model)
+		}
+		price := p.MostPrice(d, model)
+		usd = max(usd, price(*tokens, 0), price(0, *tokens))
 	}
-	return max(in, out) * attempts, ""
+	return usd * attempts, ""
 }
 
 // JudgeCeiling is how many questions the run's judges can be asked and what these

@@ -16,7 +16,8 @@ type Charges struct {
 	plan    *Plan
 	usd     float64
 	open    map[string]float64 // set aside, by call
-	last    map[string]float64 // set aside for the last try of an attempt's call
+	last    map[string]float64 // set aside for the last try of an agent's or a user's call
+	asked   map[string]string  // the model of that call
 	queued  map[string]time.Time
 	carried map[string]bool // attempts whose agent's part is another's
 	heard   map[string]bool // judges' replies that have been counted
@@ -24,14 +25,14 @@ type Charges struct {
 
 // ChargeTypes are the kinds of facts that Apply looks at.
 func ChargeTypes() []string {
-	return []string{string(event.TrialQueued), string(event.CallStarted), string(event.CallFailed), string(event.CallRetried), string(event.CallDone), string(event.TurnSimulated),
+	return []string{string(event.TrialQueued), string(event.CallStarted), string(event.CallFailed), string(event.CallRetried), string(event.CallDone), string(event.TurnAsked), string(event.TurnSimulated),
 		string(event.JudgeStarted), string(event.JudgeDone)}
 }
 
 // NewCharges is a sum of nothing. The plan prices calls that were made before
 // the run had a budget; it must have its pack.
 func NewCharges(p *Plan) *Charges {
-	return &Charges{plan: p, open: map[string]float64{}, last: map[string]float64{}, queued: map[string]time.Time{},
+	return &Charges{plan: p, open: map[string]float64{}, last: map[string]float64{}, asked: map[string]string{}, queued: map[string]time.Time{},
 		carried: map[string]bool{}, heard: map[string]bool{}}
 }
 
@@ -64,42 +65,60 @@ func (c *Charges) Apply(e event.Event) error {
 	switch e.Type {
 	case event.CallStarted:
 		v, err := event.Decode[event.Call](e)
-		c.open[attempt], c.last[attempt] = v.ReservedUSD, v.ReservedUSD
+		c.begin(attempt, v.Model, v.ReservedUSD)
+		return err
+	case event.TurnAsked:
+		v, err := event.Decode[event.SimulatorCall](e)
+		c.begin(user(attempt), v.Model, v.ReservedUSD)
 		return err
 	case event.CallDone:
 		v, err := event.Decode[event.CallEnd](e)
 		if v.Cached { // nobody is paid for it again
 			v.Usage = nil
 		}
-		c.close(attempt, c.orPrice(v.ChargedUSD, v.ProviderKey, v.ProviderModelID, v.Usage))
+		c.close(attempt, c.orPrice(v.ChargedUSD, v.ProviderKey, c.asked[attempt], provider.Response{Model: v.ProviderModelID, Usage: v.Usage}))
 		return err
 	case event.TurnSimulated:
 		v, err := event.Decode[event.SimulatedTurn](e)
-		if !v.Cached {
-			c.usd += c.orPrice(v.ChargedUSD, v.ProviderKey, v.ProviderModelID, v.Usage)
+		if v.Cached {
+			v.Usage = nil
 		}
+		of := user(attempt)
+		c.close(of, c.orPrice(v.ChargedUSD, v.ProviderKey, c.asked[of], provider.Response{Model: v.ProviderModelID, Usage: v.Usage}))
 		return err
 	case event.CallFailed, event.CallRetried:
 		v, err := event.Decode[event.CallError](e)
+		of := attempt
+		if v.PhaseID != "" {
+			of = user(attempt)
+		}
 		switch {
-		case e.Type == event.CallFailed && (v.JudgeKey != "" || v.PhaseID != ""):
+		case v.JudgeKey != "": // its question stays open
 			c.usd += v.ChargedUSD
 		case e.Type == event.CallFailed:
-			c.close(attempt, v.ChargedUSD)
-		case v.JudgeKey == "" && v.PhaseID == "":
-			c.open[attempt] = c.last[attempt]
+			c.close(of, v.ChargedUSD)
+		default:
+			c.open[of] = c.last[of]
 		}
 		return err
 	}
 	return nil
 }
 
+// user names the call of an attempt that is to a user's model.
+func user(attempt string) string { return "user " + attempt }
+
+// begin takes down what is set aside for a call.
+func (c *Charges) begin(call, model string, usd float64) {
+	c.open[call], c.last[call], c.asked[call] = usd, usd, model
+}
+
 // orPrice is what a call was charged, or costs by its usage.
-func (c *Charges) orPrice(usd float64, providerKey, model string, u *provider.Usage) float64 {
-	if usd > 0 || u == nil {
+func (c *Charges) orPrice(usd float64, providerKey, asked string, res provider.Response) float64 {
+	if usd > 0 || res.Usage == nil {
 		return usd
 	}
-	return c.plan.Price(providerKey, model)(u.Input, u.Output)
+	return c.plan.UseOf(providerKey, asked, res).USD
 }
 
 func (c *Charges) close(call string, usd float64) {
@@ -129,7 +148,7 @@ func (c *Charges) judge(e event.Event) error {
 	if v.Cached {
 		v.Usage = nil
 	}
-	c.close(of, c.orPrice(v.ChargedUSD, v.ProviderKey, v.ProviderModelID, v.Usage))
+	c.close(of, c.orPrice(v.ChargedUSD, v.ProviderKey, c.plan.Judge(v.JudgeModel).Model, provider.Response{Model: v.ProviderModelID, Usage: v.Usage}))
 	return nil
 }
 

@@ -52,8 +52,34 @@ func (p *Plan) priced(limit string, free ...string) (errs []error) {
 		if !a.Deployment.AsksModels() {
 			continue // nothing that could cost anything goes through us
 		}
-		if _, ok := p.Scorer.Cost(a.Deployment.Provider, a.Deployment.Model, 1, 1); !ok && !slices.Contains(free, a.Deployment.Provider) {
-			errs = append(errs, unpriced(limit, fmt.Sprintf("%q", a.Label), a.Deployment.Provider, a.Deployment.Model))
+		for _, model := range a.Deployment.Models() {
+			if _, ok := p.Scorer.Cost(a.Deployment.Provider, model, 1, 1); !ok && !slices.Contains(free, a.Deployment.Provider) {
+				errs = append(errs, unpriced(limit, fmt.Sprintf("%q", a.Label), a.Deployment.Provider, model))
+			}
+		}
+	}
+	return errs
+}
+
+// Unbounded says why nobody can tell before a deployment's call what it can use at
+// most; "" when that is known.
+func (p *Plan) Unbounded(d Deployment) string {
+	switch {
+	case d.IsHTTP():
+		return "what an endpoint spends is its own, and is known afterwards only"
+	case p.Mode == pack.Responses && d.Provider != provider.Scripted:
+		return "a call of the mode responses searches the web, and what it finds is billed as input, so that its cost is known afterwards only"
+	}
+	return ""
+}
+
+// unbounded are the agents for whom a budget could not be kept, since their calls
+// have no bound.
+func (p *Plan) unbounded() (errs []error) {
+	for _, a := range p.Agents {
+		if why := p.Unbounded(a.Deployment); why != "" {
+			errs = append(errs, fmt.Errorf("--budget-usd cannot be kept for %q: %s; leave --budget-usd out, and set runtime_limits.max_cost_usd in the pack, which ends each trial that is found to have passed it",
+				a.Label, why))
 		}
 	}
 	return errs
@@ -78,6 +104,9 @@ func (p *Plan) checkEnds() error {
 		errs = append(errs, errors.New("max-wait must not be negative"))
 	}
 	if o.BudgetUSD > 0 {
+		if unknown := p.unbounded(); len(unknown) > 0 {
+			return errors.Join(append(errs, unknown...)...)
+		}
 		errs = append(errs, p.priced("--budget-usd", provider.Scripted)...)
 		for _, m := range p.Judges {
 			if _, ok := p.Scorer.Cost(m.Provider, m.Model, 1, 1); !ok && m.Provider != provider.Scripted {
@@ -135,9 +164,9 @@ func (p *Plan) checkSurface() error {
 			errs = append(errs, fmt.Errorf("deployment %q: responses packs need OpenAI's Responses API, which %s does not have: use openai, scripted, or a deployment with the base_url of a server that has it",
 				a.Label, d.Provider))
 		}
-		if bounded := p.Spec.RuntimeLimits.MaxTotalTokens != nil || p.Spec.RuntimeLimits.MaxCostUSD != nil || p.Options.BudgetUSD > 0; bounded &&
+		if bounded := p.Spec.RuntimeLimits.MaxTotalTokens != nil || p.Spec.RuntimeLimits.MaxCostUSD != nil; bounded &&
 			d.Sampling.MaxOutputTokens == 0 && d.Limits.MaxOutputTokens == 0 && d.Provider != provider.Scripted {
-			errs = append(errs, fmt.Errorf("deployment %q: a responses call has no output bound of its own, so that a limit or a budget cannot be kept: set limits.max_output_tokens",
+			errs = append(errs, fmt.Errorf("deployment %q: a responses call has no output bound of its own, so that it could pass runtime_limits without end: set limits.max_output_tokens",
 				a.Label))
 		}
 		if d.API == APIChat {

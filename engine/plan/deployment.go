@@ -141,6 +141,16 @@ func (d Deployment) Seen() (kind, level string) {
 // AsksModels says whether a deployment makes calls to a model that we see.
 func (d Deployment) AsksModels() bool { return !d.IsCommand() || d.Model != "" }
 
+// Models are those that a deployment may ask of its provider, its own first. A
+// script is one, whatever it is called.
+func (d Deployment) Models() []string {
+	models := []string{d.Model}
+	if d.IsCommand() && d.Provider != provider.Scripted {
+		models = append(models, d.Command.Models...)
+	}
+	return models
+}
+
 // Target is what a deployment runs, for people.
 func (d Deployment) Target() string {
 	switch {

@@ -38,14 +38,45 @@ func (p *Plan) Price(providerKey, model string) budget.Price {
 	}
 }
 
+// cacheWrite is what a token costs beyond one of plain input that a provider is
+// asked to keep, for the few minutes that are its default.
+const cacheWrite = 0.25
+
+// billsWrites says whether a provider bills what is written to its cache apart,
+// and is asked to write.
+func billsWrites(providerKey string) bool {
+	return providerKey == provider.Anthropic || providerKey == provider.OpenRouter
+}
+
+// MostPrice is what the tokens of a deployment's call cost at most: all of its
+// input may be written to a cache.
+func (p *Plan) MostPrice(d Deployment, model string) budget.Price {
+	plain := p.Price(d.Provider, model)
+	asks := d.Provider == provider.Anthropic && (d.PromptCache == nil || *d.PromptCache)
+	if !billsWrites(d.Provider) || !asks && !d.IsCommand() {
+		return plain
+	}
+	return func(in, out int64) float64 { return plain(in, out) + cacheWrite*plain(in, 0) }
+}
+
+// cost is what a usage comes to, cache writes at their own price.
+func (p *Plan) cost(providerKey, model string, u provider.Usage) (usd float64, priced bool) {
+	usd, priced = p.Scorer.Cost(providerKey, model, u.Input, u.Output)
+	if billsWrites(providerKey) && u.CacheWrite > 0 {
+		written, _ := p.Scorer.Cost(providerKey, model, u.CacheWrite, 0)
+		usd += cacheWrite * written
+	}
+	return usd, priced
+}
+
 // UseOf is what a reply says that it used. A model that the provider names
 // otherwise than it was asked for, and that has no price, costs what the model
 // does that was asked for.
-func (p *Plan) UseOf(d Deployment, res provider.Response) budget.Use {
-	u := res.Usage
-	usd, ok := p.Scorer.Cost(d.Provider, res.Model, u.Input, u.Output)
+func (p *Plan) UseOf(providerKey, asked string, res provider.Response) budget.Use {
+	u := *res.Usage
+	usd, ok := p.cost(providerKey, res.Model, u)
 	if !ok {
-		usd = p.Price(d.Provider, d.Model)(u.Input, u.Output)
+		usd, _ = p.cost(providerKey, asked, u)
 	}
 	return budget.Use{Tokens: max(u.Total, u.Input+u.Output), USD: usd}
 }
@@ -59,5 +90,5 @@ func (p *Plan) SimulatorCharge(s SimulatorModel, res provider.Response, failure 
 	case failure != nil || res.Usage == nil:
 		return most
 	}
-	return p.UseOf(Deployment{Provider: s.Provider, Model: s.Model}, res).USD
+	return p.UseOf(s.Provider, s.Model, res).USD
 }

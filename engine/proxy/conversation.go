@@ -20,20 +20,14 @@ const (
 // conversation is what a request says to a model, in one vocabulary.
 type conversation struct {
 	messages []provider.Message
-	remote   bool // something in it is for the provider to fetch
 }
 
 // part is a piece of a message's content, in any of the formats.
 type part struct {
-	Type     string          `json:"type"`
-	Text     string          `json:"text"`
-	Refusal  string          `json:"refusal"`
-	Thinking string          `json:"thinking"`
-	ImageURL json.RawMessage `json:"image_url"` // an object with a url, or the url
-	FileURL  string          `json:"file_url"`
-	Source   *struct {
-		Type string `json:"type"`
-	} `json:"source"`
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	Refusal  string `json:"refusal"`
+	Thinking string `json:"thinking"`
 
 	ID        string          `json:"id"` // Anthropic's tool calls and results
 	Name      string          `json:"name"`
@@ -43,12 +37,9 @@ type part struct {
 	IsError   bool            `json:"is_error"`
 
 	InlineData json.RawMessage `json:"inlineData"` // Gemini's
-	FileData   *struct {
-		URI string `json:"fileUri"`
-		Old string `json:"file_uri"`
-	} `json:"fileData"`
-	OldFile json.RawMessage `json:"file_data"`
-	Call    *struct {
+	FileData   json.RawMessage `json:"fileData"`
+	OldFile    json.RawMessage `json:"file_data"`
+	Call       *struct {
 		ID   string          `json:"id"`
 		Name string          `json:"name"`
 		Args json.RawMessage `json:"args"`
@@ -69,23 +60,10 @@ func (p part) words() string {
 		return "" // what a model thought is no part of what was said
 	case p.Type != "" && p.Type != "text":
 		return "[" + provider.Excerpt(p.Type, 40) + "]"
-	case set(p.InlineData) || p.FileData != nil || set(p.OldFile):
+	case set(p.InlineData) || set(p.FileData) || set(p.OldFile):
 		return "[data]"
 	}
 	return ""
-}
-
-// elsewhere says whether the provider would have to fetch the part.
-func (p part) elsewhere() bool {
-	url := text(p.ImageURL)
-	if url == "" {
-		var o struct{ URL string }
-		_ = json.Unmarshal(p.ImageURL, &o) // then there is none
-		url = o.URL
-	}
-	far := func(u string) bool { return u != "" && !strings.HasPrefix(strings.ToLower(u), "data:") }
-	return far(url) || p.FileURL != "" || p.Source != nil && p.Source.Type == "url" ||
-		p.FileData != nil && p.FileData.URI+p.FileData.Old != "" || set(p.OldFile)
 }
 
 // conversationOf reads what is said; what is not as the format has it is left for
@@ -136,7 +114,6 @@ func (c *conversation) content(raw json.RawMessage) (string, []part) {
 	}
 	var words []string
 	for _, p := range parts {
-		c.remote = c.remote || p.elsewhere()
 		if w := p.words(); w != "" && p.Type != "tool_use" && p.Type != "tool_result" {
 			words = append(words, w)
 		}

@@ -10,6 +10,7 @@
 // what came of it.
 //
 // What a program sends is hostile. A request is let through when it is one of the
-// known endpoints, names a permitted model, and asks the provider for nothing but
-// a reply: see [Options.Reach].
+// known endpoints, names a permitted model, and holds nothing but keys, content
+// and tools that are on a list, so that it asks the provider for nothing but a
+// reply: see [Options.Bounded] and [Options.Reach].
 package proxy

@@ -425,7 +425,7 @@ func TestRefusedRequests(t *testing.T) {
 		{"another method", provider.Gemini, "gemini/v1beta/models/good:batchGenerateContent", `{}`, 404, "NOT_FOUND"},
 		{"a search of gemini's", provider.Gemini, "gemini/v1beta/models/good:generateContent", `{"tools":[{"google_search":{}}]}`, 400, "google_search"},
 		{"both spellings", provider.Gemini, "gemini/v1beta/models/good:generateContent", `{"generationConfig":{},"generation_config":{"maxOutputTokens":99999}}`, 400, "must be written"},
-		{"both inner spellings", provider.Gemini, "gemini/v1beta/models/good:generateContent", `{"generationConfig":{"maxOutputTokens":1,"max_output_tokens":99999}}`, 400, "the same"},
+		{"both inner spellings", provider.Gemini, "gemini/v1beta/models/good:generateContent", `{"generationConfig":{"maxOutputTokens":1,"max_output_tokens":99999}}`, 400, "must be written"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -60,8 +60,12 @@ type Options struct {
 	// OneByOne makes one call after the other, so that what a call used is known
 	// before the next begins.
 	OneByOne bool
+	// Bounded refuses what may cost more than the bytes of a request and the bound
+	// of its reply: what an image comes to, or an id stands for, is not known.
+	Bounded bool
 	// Reach lets the provider's own tools, and content by its address, through.
-	// Both have the provider go to the network, and cost what no token tells.
+	// Both have the provider go to the network, and cost what no token tells. It is
+	// nothing for Bounded servers.
 	Reach  bool
 	Limits Limits
 	Watch  Watch
@@ -89,7 +93,7 @@ type Call struct {
 	Wire     Wire
 	Messages []provider.Message // the whole conversation
 	Tools    []string           // names of what the model is offered
-	Bytes    int64              // of the request
+	Most     int64              // tokens that its input can come to: its bytes, and what the provider adds
 	// Ref and Number are the watch's.
 	Ref    provider.Ref
 	Number int
@@ -233,10 +237,10 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, to route) *Refusal
 		}
 	}()
 	req, bad := s.receive(w, r, to)
-	if bad != nil {
+	if bad = cmp.Or(bad, beta(to.wire, r.Header)); bad != nil {
 		return bad
 	}
-	c := &Call{Model: req.model, Wire: to.wire, Messages: req.messages, Tools: req.tools, Bytes: int64(len(req.body))}
+	c := &Call{Model: req.model, Wire: to.wire, Messages: req.messages, Tools: req.tools, Most: int64(len(req.body)) + req.added}
 	if bad := s.o.Watch.Begin(c); bad != nil {
 		return bad
 	}
