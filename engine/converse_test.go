@@ -99,6 +99,7 @@ func TestConversationOutcomes(t *testing.T) {
 		{"one that comes back", simulated, "default: [{text: yes}]\nsimulators: [{error: {code: rate_limit, message: slow}}, {text: a}, {text: b}]", nil, "passed", "", "completed", 2, 1},
 		{"one that recovers with the next attempt", simulated, "default: [{text: yes}]\nsimulators: [{text: a}, {text: \"\"}, {text: b}, {text: c}]", nil, "passed", "", "completed", 2, 2},
 		{"one whose key is wrong", simulated, "default: [{text: yes}]\nsimulators: [{error: {code: auth, message: no}}]", nil, "invalid", "auth", "simulator_error", 0, 1},
+		{"one that is down", simulated, "default: [{text: yes}]\nsimulators: [{error: {code: unavailable, message: no}}]", nil, "invalid", "unavailable", "simulator_error", 0, 2},
 		{"a person", scriptPhase + laterHuman, "default: [{text: yes}]", saying("And?"), "passed", "", "completed", 2, 1},
 		{"nobody to ask", scriptPhase + laterHuman, "default: [{text: yes}]", person(nil), "passed", "", "human_turn_timeout", 1, 1},
 		{"a person who says nothing", scriptPhase + laterHuman, "default: [{text: yes}]", saying(" "), "passed", "", "human_turn_timeout", 1, 1},
