@@ -28,7 +28,8 @@ import (
 // comes first. It counts what it asks to be paid for: everything but what it
 // refuses outright.
 type faultyServer struct {
-	seed uint64
+	seed     uint64
+	patience int // seconds that a trial has, 0: longer than a call may be silent
 
 	mu     sync.Mutex
 	asked  map[int]int    // requests, by case
@@ -133,7 +134,11 @@ func faultyRun(t *testing.T, f *faultyServer, trials int, judged bool) *harness 
 	t.Helper()
 	f.asked, f.faults = map[int]int{}, map[string]int{}
 	url := openaitest.NewFunc(t, f.answer).URL
-	client, err := openai.New(openai.Options{Options: wire.Options{BaseURL: url, Limits: wire.Limits{Idle: 400 * time.Millisecond}}})
+	idle := 400 * time.Millisecond
+	if f.patience > 0 {
+		idle = 0 // longer than any trial
+	}
+	client, err := openai.New(openai.Options{Options: wire.Options{BaseURL: url, Limits: wire.Limits{Idle: idle}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +177,7 @@ input_sets:
 		fmt.Fprintf(&src, "      - {challenge_key: c, case_key: case-%03d, payload: {n: %d, text: number %d}}\n", i, i, i)
 	}
 	h := newHarness(parse(t, src.String()))
-	h.agents = []plan.Deployment{{Name: "a", Provider: provider.OpenAI, Model: "gpt-agent", Limits: plan.Limits{MaxOutputTokens: 400}}}
+	h.agents = []plan.Deployment{{Name: "a", Provider: provider.OpenAI, Model: "gpt-agent", Limits: plan.Limits{MaxOutputTokens: 400, RunTimeoutSeconds: f.patience}}}
 	h.clients = []provider.Client{client}
 	if judged {
 		h.judges = map[string]provider.Client{"gpt-judge": client}
@@ -212,6 +217,26 @@ func TestEveryTrialEndsUnderFaults(t *testing.T) {
 		}
 		h.everyFaultIsSaid(t, f)
 		t.Logf("seed %d: faults %v, %d trials tried again", seed, f.faults, retried)
+	}
+}
+
+// A provider that says nothing, or nothing more, until the trial's own time is up
+// is what failed, also where no call may be silent that long by itself: such
+// attempts are invalid, and made again.
+func TestSilenceIsTheProviders(t *testing.T) {
+	t.Parallel()
+	f := &faultyServer{patience: 2}
+	h := faultyRun(t, f, 150, false)
+	result := h.runOnly(t, t.Context(), h.plan(t))
+	silent := 0
+	for _, trial := range h.trials(t) {
+		wantBlame(t, trial)
+		if strings.Contains(trial.Reason, "had been silent for ") {
+			silent++
+		}
+	}
+	if result.Status != "completed" || silent == 0 || silent != f.faults["silence"] {
+		t.Errorf("the run is %s (%s), and of %d silences %d ended an attempt", result.Status, result.Reason, f.faults["silence"], silent)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -214,7 +215,7 @@ func (a *attempt) request(messages []provider.Message, req provider.Request, t p
 
 // callFailed ends a trial whose model call failed for good, or was not made
 // because a limit or the run's budget has no room for it. When the trial's time
-// runs out while a provider is failing, the provider is what failed.
+// runs out while a provider is failing, or silent, the provider is what failed.
 func (a *attempt) callFailed(ctx context.Context, err error) ending {
 	if limit := (*overLimit)(nil); errors.As(err, &limit) {
 		a.stepEvent(event.StepDone)
@@ -249,7 +250,9 @@ func (a *attempt) delta(delta provider.Delta, first bool) {
 // failedTry states a failed try and, when another follows, the wait before it.
 func (a *attempt) failedTry(t provider.FailedTry) {
 	a.calls++
-	if !errors.Is(t.Err, errTrialTimeout) { // then it is not the provider that failed
+	if silent := a.silence(t.Err); silent != nil {
+		a.failing = silent
+	} else if !errors.Is(t.Err, errTrialTimeout) { // then it is not the provider that failed
 		a.failing = t.Err
 	}
 	a.log.clock.pass(t.Err.Recorded)
@@ -271,10 +274,22 @@ func (a *attempt) failedTry(t provider.FailedTry) {
 	}
 }
 
+// silence is the failure of a provider that had said nothing for more than half of
+// the trial's time when that ran out; nil for any other end of a call. How long it
+// was is measured once, with the call, so that a replay decides the same.
+func (a *attempt) silence(e *provider.Error) *provider.Error {
+	if !errors.Is(e, errTrialTimeout) || 2*e.Silent <= a.limits.Trial {
+		return nil
+	}
+	return &provider.Error{Provider: e.Provider, Code: provider.Timeout, Silent: e.Silent,
+		Message: fmt.Sprintf("the provider had been silent for %v when the trial's time of %v was up", e.Silent, a.limits.Trial)}
+}
+
 func callError(d plan.Deployment, e *provider.Error) event.CallError {
 	return event.CallError{
 		ProviderKey: d.Provider, Model: d.Model, Code: string(e.Code), Status: e.Status, Message: e.Message,
 		Retryable: e.Retryable(), RetryAfterMS: e.RetryAfter.Milliseconds(),
+		SilentMS: e.Silent.Milliseconds(),
 	}
 }
 

@@ -181,6 +181,9 @@ type CallError struct {
 	Try          int    `json:"try"` // from 1
 	RetryAfterMS int64  `json:"retry_after_ms,omitempty"`
 	WaitMS       int64  `json:"wait_ms,omitempty"` // on retried: how long we wait
+	// SilentMS is, of a call that was ended, how long nothing had come from the
+	// provider by then.
+	SilentMS int64 `json:"silent_ms,omitempty"`
 	// WaitedMS is how long the try had waited for its pace; ChargedUSD what it
 	// counts for of the run's budget, since it may be paid for.
 	WaitedMS   int64   `json:"waited_ms,omitempty"`
