@@ -194,14 +194,14 @@ func (a *attempt) ask(ctx context.Context, messages []provider.Message) (provide
 		return provider.Response{}, err
 	}
 	a.calls++
-	a.answered(reply)
+	a.answered(reply, a.steps)
 	return reply, nil
 }
 
 // request states that the model is asked, with what was set aside for it.
 func (a *attempt) request(messages []provider.Message, req provider.Request, t provider.Try, reserved float64) {
 	c := event.Call{
-		ProviderKey: a.deployment.Provider, Model: a.deployment.Model, APISurface: a.mode.Surface, StepTimeoutMS: a.stepTime().Milliseconds(),
+		StepIndex: a.steps, ProviderKey: a.deployment.Provider, Model: a.deployment.Model, APISurface: a.mode.Surface, StepTimeoutMS: a.stepTime().Milliseconds(),
 		WaitedMS: t.Paced.Milliseconds(),
 	}
 	if a.run.purse != nil {
@@ -257,7 +257,7 @@ func (a *attempt) failedTry(t provider.FailedTry) {
 	}
 	a.log.clock.pass(t.Err.Recorded)
 	c := callError(a.deployment, t.Err)
-	c.Try, c.WaitedMS = t.Try, t.Paced.Milliseconds()
+	c.StepIndex, c.Try, c.WaitedMS = a.steps, t.Try, t.Paced.Milliseconds()
 	if a.run.purse != nil && !t.Err.Unsent {
 		c.ChargedUSD = a.spent.charged
 	}
@@ -293,8 +293,8 @@ func callError(d plan.Deployment, e *provider.Error) event.CallError {
 	}
 }
 
-// answered states a whole reply and counts what it used.
-func (a *attempt) answered(r provider.Response) {
+// answered states a whole reply to the call of a step.
+func (a *attempt) answered(r provider.Response, step int) {
 	if r.Model == "" {
 		r.Model = a.deployment.Model
 	}
@@ -311,7 +311,7 @@ func (a *attempt) answered(r provider.Response) {
 		calls = []provider.ToolCall{}
 	}
 	done := event.CallEnd{
-		ProviderKey: a.deployment.Provider, ProviderModelID: r.Model, FinishReason: string(r.Finish),
+		StepIndex: step, ProviderKey: a.deployment.Provider, ProviderModelID: r.Model, FinishReason: string(r.Finish),
 		OutputText: r.Text, ToolCalls: calls, Usage: r.Usage, CostUSD: r.CostUSD,
 		Timing:   event.Timing{TTFTMS: r.TTFT.Milliseconds(), TotalLatencyMS: r.Elapsed.Milliseconds()},
 		CacheUse: event.CacheUseOf(r.Cache),

@@ -108,6 +108,10 @@ type Step struct {
 // Call is the payload of model.call.started. Messages holds only what is new
 // since the last request of the attempt; MessageCount counts all of them.
 type Call struct {
+	// StepIndex tells the calls of an attempt apart: those of a program may be
+	// under way at once. The events that end the call have the same one; 0 in what
+	// was stored before they had it, and of calls that are no step.
+	StepIndex           int                `json:"step_index,omitempty"`
 	ProviderKey         string             `json:"provider_key"`
 	Model               string             `json:"model"`
 	APISurface          string             `json:"api_surface,omitempty"` // as in TrialStart
@@ -135,6 +139,7 @@ type TextDelta struct {
 
 // CallEnd is the payload of model.call.completed.
 type CallEnd struct {
+	StepIndex       int                 `json:"step_index,omitempty"` // as in Call
 	ProviderKey     string              `json:"provider_key"`
 	ProviderModelID string              `json:"provider_model_id"`
 	FinishReason    string              `json:"finish_reason"`
@@ -172,6 +177,7 @@ type Timing struct {
 
 // CallError is the payload of model.call.failed and model.call.retried.
 type CallError struct {
+	StepIndex    int    `json:"step_index,omitempty"` // as in Call
 	ProviderKey  string `json:"provider_key"`
 	Model        string `json:"model"`
 	Code         string `json:"code"`
