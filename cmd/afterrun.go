@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/budget"
 	"github.com/agentclash/agentclash/engine/record"
 )
 
@@ -26,7 +27,7 @@ func (a *app) afterRun(ctx context.Context, planned *plan.Plan, result engine.Re
 		}
 		switch result.Code {
 		case engine.CodeBudget:
-			a.say("next: agentclash run resume %s --budget-usd USD, with more than %g", short(planned.RunID), planned.Options.BudgetUSD)
+			a.say("next: agentclash run resume %s --budget-usd USD, with more than %s", short(planned.RunID), budget.Decimal(planned.Options.BudgetUSD))
 		case engine.CodeDeadline:
 			a.say("next: agentclash run resume %s --deadline TIME", short(planned.RunID))
 		}

@@ -122,7 +122,7 @@ func (a *attempt) refuse(over budget.Limit, most budget.Use) error {
 		stop, key, used, allowed, next = stopCost, "max_cost_usd", a.spent.used.USD, a.limits.Budget.USD, most.USD
 	}
 	a.log.emit(event.BudgetReach, event.Budget{Limit: key, Allowed: allowed, Used: used, Needed: next})
-	why := fmt.Sprintf("runtime_limits.%s: %.6g of %.6g is used, and a call can come to %.6g", key, used, allowed, next)
+	why := fmt.Sprintf("runtime_limits.%s: %s of %s is used, and a call can come to %s", key, budget.Decimal(used), budget.Decimal(allowed), budget.Decimal(next))
 	if a.limits.Budget.Over(a.spent.used.Minus(a.spent.unheard), most) == budget.None {
 		return &overLimit{ending{fault: faultInfra, stop: stopProvider, code: string(provider.Unavailable), phase: phaseAgent,
 			err: errors.New(why + ", some of it by calls that were not answered")}}
