@@ -1,12 +1,14 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"hash/fnv"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -312,5 +314,36 @@ func TestBudgetHoldsUnderFaults(t *testing.T) {
 			t.Errorf("seed %d: with %g dollars the run is %s (%s), with %d trials", seed, budget, result.Status, result.Reason, result.Agents[0].Scorecard.Trials)
 		}
 		t.Logf("seed %d: %g dollars, then %g", seed, spent, f.usd)
+	}
+}
+
+// An account's bound on calls at once holds for all that ask with it: deployments
+// of several models, judges, and a deployment that says nothing of it.
+func TestAccountsBoundAllCalls(t *testing.T) {
+	t.Parallel()
+	h := faultyRun(t, &faultyServer{}, 12, true)
+	var underWay, most, calls atomic.Int32
+	model := modelFunc(func(_ context.Context, req provider.Request) (provider.Response, error) {
+		calls.Add(1)
+		if now := underWay.Add(1); now > most.Load() {
+			most.Store(now)
+		}
+		defer underWay.Add(-1)
+		time.Sleep(time.Millisecond) // others would come meanwhile
+		text := "right"
+		if req.Model == "gpt-judge" {
+			text = `{"score": 5, "confidence": "high"}`
+		}
+		return provider.Response{Text: text, Finish: provider.FinishStop}, nil
+	})
+	h.agents, h.clients, h.judges = nil, nil, map[string]provider.Client{"gpt-judge": model}
+	for i, bound := range []int{0, 1, 2} {
+		h.agents = append(h.agents, plan.Deployment{Name: fmt.Sprint("d", i), Provider: provider.OpenAI, Model: fmt.Sprint("gpt-", i),
+			BaseURL: "http://127.0.0.1:1/v1", Account: "env://KEY", MaxConcurrent: bound})
+		h.clients = append(h.clients, model)
+	}
+	h.run(t)
+	if calls.Load() != 2*3*12 || most.Load() != 1 {
+		t.Errorf("%d calls, %d of them at once; want %d, one by one", calls.Load(), most.Load(), 2*3*12)
 	}
 }
