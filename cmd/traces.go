@@ -25,15 +25,20 @@ const traceTime = 15 * time.Second
 type traceOptions struct {
 	endpoint string
 	content  bool
+	flag     *pflag.Flag // of the endpoint
 }
 
 func (o *traceOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.endpoint, "otlp", "", "export traces to this OpenTelemetry collector, such as http://localhost:4318")
+	o.flag = f.Lookup("otlp")
 	f.BoolVar(&o.content, "otlp-content", false, "with --otlp: also export what models and tools were told and said")
 }
 
 func (o *traceOptions) check() error {
 	if o.endpoint == "" {
+		if o.flag != nil && o.flag.Changed {
+			return usage("--otlp is empty: write --otlp http://localhost:4318, or leave it out to export nothing")
+		}
 		if o.content {
 			return usage("--otlp-content says what --otlp exports: give both")
 		}

@@ -1,12 +1,14 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"hash/fnv"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,7 +30,8 @@ import (
 // comes first. It counts what it asks to be paid for: everything but what it
 // refuses outright.
 type faultyServer struct {
-	seed uint64
+	seed     uint64
+	patience int // seconds that a trial has, 0: longer than a call may be silent
 
 	mu     sync.Mutex
 	asked  map[int]int    // requests, by case
@@ -133,7 +136,11 @@ func faultyRun(t *testing.T, f *faultyServer, trials int, judged bool) *harness 
 	t.Helper()
 	f.asked, f.faults = map[int]int{}, map[string]int{}
 	url := openaitest.NewFunc(t, f.answer).URL
-	client, err := openai.New(openai.Options{Options: wire.Options{BaseURL: url, Limits: wire.Limits{Idle: 400 * time.Millisecond}}})
+	idle := 400 * time.Millisecond
+	if f.patience > 0 {
+		idle = 0 // longer than any trial
+	}
+	client, err := openai.New(openai.Options{Options: wire.Options{BaseURL: url, Limits: wire.Limits{Idle: idle}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +179,7 @@ input_sets:
 		fmt.Fprintf(&src, "      - {challenge_key: c, case_key: case-%03d, payload: {n: %d, text: number %d}}\n", i, i, i)
 	}
 	h := newHarness(parse(t, src.String()))
-	h.agents = []plan.Deployment{{Name: "a", Provider: provider.OpenAI, Model: "gpt-agent", Limits: plan.Limits{MaxOutputTokens: 400}}}
+	h.agents = []plan.Deployment{{Name: "a", Provider: provider.OpenAI, Model: "gpt-agent", Limits: plan.Limits{MaxOutputTokens: 400, RunTimeoutSeconds: f.patience}}}
 	h.clients = []provider.Client{client}
 	if judged {
 		h.judges = map[string]provider.Client{"gpt-judge": client}
@@ -212,6 +219,26 @@ func TestEveryTrialEndsUnderFaults(t *testing.T) {
 		}
 		h.everyFaultIsSaid(t, f)
 		t.Logf("seed %d: faults %v, %d trials tried again", seed, f.faults, retried)
+	}
+}
+
+// A provider that says nothing, or nothing more, until the trial's own time is up
+// is what failed, also where no call may be silent that long by itself: such
+// attempts are invalid, and made again.
+func TestSilenceIsTheProviders(t *testing.T) {
+	t.Parallel()
+	f := &faultyServer{patience: 2}
+	h := faultyRun(t, f, 150, false)
+	result := h.runOnly(t, t.Context(), h.plan(t))
+	silent := 0
+	for _, trial := range h.trials(t) {
+		wantBlame(t, trial)
+		if strings.Contains(trial.Reason, "had been silent for ") {
+			silent++
+		}
+	}
+	if result.Status != "completed" || silent == 0 || silent != f.faults["silence"] {
+		t.Errorf("the run is %s (%s), and of %d silences %d ended an attempt", result.Status, result.Reason, f.faults["silence"], silent)
 	}
 }
 
@@ -287,5 +314,36 @@ func TestBudgetHoldsUnderFaults(t *testing.T) {
 			t.Errorf("seed %d: with %g dollars the run is %s (%s), with %d trials", seed, budget, result.Status, result.Reason, result.Agents[0].Scorecard.Trials)
 		}
 		t.Logf("seed %d: %g dollars, then %g", seed, spent, f.usd)
+	}
+}
+
+// An account's bound on calls at once holds for all that ask with it: deployments
+// of several models, judges, and a deployment that says nothing of it.
+func TestAccountsBoundAllCalls(t *testing.T) {
+	t.Parallel()
+	h := faultyRun(t, &faultyServer{}, 12, true)
+	var underWay, most, calls atomic.Int32
+	model := modelFunc(func(_ context.Context, req provider.Request) (provider.Response, error) {
+		calls.Add(1)
+		if now := underWay.Add(1); now > most.Load() {
+			most.Store(now)
+		}
+		defer underWay.Add(-1)
+		time.Sleep(time.Millisecond) // others would come meanwhile
+		text := "right"
+		if req.Model == "gpt-judge" {
+			text = `{"score": 5, "confidence": "high"}`
+		}
+		return provider.Response{Text: text, Finish: provider.FinishStop}, nil
+	})
+	h.agents, h.clients, h.judges = nil, nil, map[string]provider.Client{"gpt-judge": model}
+	for i, bound := range []int{0, 1, 2} {
+		h.agents = append(h.agents, plan.Deployment{Name: fmt.Sprint("d", i), Provider: provider.OpenAI, Model: fmt.Sprint("gpt-", i),
+			BaseURL: "http://127.0.0.1:1/v1", Account: "env://KEY", MaxConcurrent: bound})
+		h.clients = append(h.clients, model)
+	}
+	h.run(t)
+	if calls.Load() != 2*3*12 || most.Load() != 1 {
+		t.Errorf("%d calls, %d of them at once; want %d, one by one", calls.Load(), most.Load(), 2*3*12)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -199,14 +200,14 @@ func (a *attempt) ask(ctx context.Context, messages []provider.Message) (provide
 	}
 	a.calls++
 	a.run.lanes[a.trial.Agent].answered.Store(true)
-	a.answered(reply)
+	a.answered(reply, a.steps)
 	return reply, nil
 }
 
 // request states that the model is asked, with what was set aside for it.
 func (a *attempt) request(messages []provider.Message, req provider.Request, t provider.Try, reserved float64) {
 	c := event.Call{
-		ProviderKey: a.deployment.Provider, Model: a.deployment.Model, APISurface: a.mode.Surface, StepTimeoutMS: a.stepTime().Milliseconds(),
+		StepIndex: a.steps, ProviderKey: a.deployment.Provider, Model: a.deployment.Model, APISurface: a.mode.Surface, StepTimeoutMS: a.stepTime().Milliseconds(),
 		WaitedMS: t.Paced.Milliseconds(),
 	}
 	if a.run.purse != nil {
@@ -220,7 +221,7 @@ func (a *attempt) request(messages []provider.Message, req provider.Request, t p
 
 // callFailed ends a trial whose model call failed for good, or was not made
 // because a limit or the run's budget has no room for it. When the trial's time
-// runs out while a provider is failing, the provider is what failed.
+// runs out while a provider is failing, or silent, the provider is what failed.
 func (a *attempt) callFailed(ctx context.Context, err error) ending {
 	if limit := (*overLimit)(nil); errors.As(err, &limit) {
 		a.stepEvent(event.StepDone)
@@ -255,12 +256,14 @@ func (a *attempt) delta(delta provider.Delta, first bool) {
 // failedTry states a failed try and, when another follows, the wait before it.
 func (a *attempt) failedTry(t provider.FailedTry) {
 	a.calls++
-	if !errors.Is(t.Err, errTrialTimeout) { // then it is not the provider that failed
+	if silent := a.silence(t.Err); silent != nil {
+		a.failing = silent
+	} else if !errors.Is(t.Err, errTrialTimeout) { // then it is not the provider that failed
 		a.failing = t.Err
 	}
 	a.log.clock.pass(t.Err.Recorded)
 	c := callError(a.deployment, t.Err)
-	c.Try, c.WaitedMS = t.Try, t.Paced.Milliseconds()
+	c.StepIndex, c.Try, c.WaitedMS = a.steps, t.Try, t.Paced.Milliseconds()
 	if a.run.purse != nil && !t.Err.Unsent {
 		c.ChargedUSD = a.spent.charged
 	}
@@ -277,15 +280,27 @@ func (a *attempt) failedTry(t provider.FailedTry) {
 	}
 }
 
+// silence is the failure of a provider that had said nothing for more than half of
+// the trial's time when that ran out; nil for any other end of a call. How long it
+// was is measured once, with the call, so that a replay decides the same.
+func (a *attempt) silence(e *provider.Error) *provider.Error {
+	if !errors.Is(e, errTrialTimeout) || 2*e.Silent <= a.limits.Trial {
+		return nil
+	}
+	return &provider.Error{Provider: e.Provider, Code: provider.Timeout, Silent: e.Silent,
+		Message: fmt.Sprintf("the provider had been silent for %v when the trial's time of %v was up", e.Silent, a.limits.Trial)}
+}
+
 func callError(d plan.Deployment, e *provider.Error) event.CallError {
 	return event.CallError{
 		ProviderKey: d.Provider, Model: d.Model, Code: string(e.Code), Status: e.Status, Message: e.Message,
 		Retryable: e.Retryable(), RetryAfterMS: e.RetryAfter.Milliseconds(),
+		SilentMS: e.Silent.Milliseconds(),
 	}
 }
 
-// answered states a whole reply and counts what it used.
-func (a *attempt) answered(r provider.Response) {
+// answered states a whole reply to the call of a step.
+func (a *attempt) answered(r provider.Response, step int) {
 	if r.Model == "" {
 		r.Model = a.deployment.Model
 	}
@@ -302,7 +317,7 @@ func (a *attempt) answered(r provider.Response) {
 		calls = []provider.ToolCall{}
 	}
 	done := event.CallEnd{
-		ProviderKey: a.deployment.Provider, ProviderModelID: r.Model, FinishReason: string(r.Finish),
+		StepIndex: step, ProviderKey: a.deployment.Provider, ProviderModelID: r.Model, FinishReason: string(r.Finish),
 		OutputText: r.Text, ToolCalls: calls, Usage: r.Usage, CostUSD: r.CostUSD,
 		Timing:   event.Timing{TTFTMS: r.TTFT.Milliseconds(), TotalLatencyMS: r.Elapsed.Milliseconds()},
 		CacheUse: event.CacheUseOf(r.Cache),

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -486,5 +487,49 @@ func TestProgramBesideTheVault(t *testing.T) {
 	types := strings.Join(h.types("one"), " ")
 	if strings.Count(types, "security.vault.requested") != 2 || strings.Count(types, "network.egress.decided") != 1 || !strings.Contains(types, "model.call.completed") {
 		t.Errorf("facts: %s", types)
+	}
+}
+
+// The calls of a program may be under way at once: what ends one says which it is.
+func TestProgramCallsAreToldApart(t *testing.T) {
+	t.Parallel()
+	var asked sync.WaitGroup
+	asked.Add(2)
+	first := make(chan struct{})
+	up := vendor(t, func(call int64) (int, string) {
+		asked.Done()
+		asked.Wait()
+		if call == 0 {
+			<-first
+			return http.StatusInternalServerError, `{"error":{"message":"down"}}`
+		}
+		return http.StatusOK, completion("quick", "", "")
+	})
+	h, _ := commanded(t, up, func(b *sandboxtest.MemoryBox, c sandbox.Command) (sandbox.Result, error) {
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() {
+				if status, _, _ := asks(b, c, "gpt-x"); status == http.StatusOK {
+					close(first)
+				}
+			})
+		}
+		all.Wait()
+		return sandboxtest.Exited(0, "done\n", ""), nil
+	})
+	h.run(t)
+	steps := map[event.Type][]int{}
+	for _, e := range h.facts {
+		var v struct {
+			StepIndex int `json:"step_index"`
+		}
+		if err := json.Unmarshal(e.Payload, &v); err != nil {
+			t.Fatal(err)
+		}
+		steps[e.Type] = append(steps[e.Type], v.StepIndex)
+	}
+	done, failed := steps[event.CallDone], steps[event.CallFailed]
+	if !slices.Equal(steps[event.CallStarted], []int{1, 2}) || len(done) != 1 || len(failed) != 1 || done[0]+failed[0] != 3 || done[0]*failed[0] != 2 {
+		t.Errorf("calls of the steps %v began, %v were answered and %v failed", steps[event.CallStarted], done, failed)
 	}
 }

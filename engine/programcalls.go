@@ -55,7 +55,7 @@ func (p *program) begin(c *proxy.Call) *proxy.Refusal {
 	a.calls++
 	a.log.emit(event.StepStarted, event.Step{StepIndex: c.Number})
 	started := event.Call{
-		ProviderKey: a.deployment.Provider, Model: p.asked(c), StepTimeoutMS: a.limits.Step.Milliseconds(),
+		StepIndex: c.Number, ProviderKey: a.deployment.Provider, Model: p.asked(c), StepTimeoutMS: a.limits.Step.Milliseconds(),
 		MessageCount: len(c.Messages), ToolDefinitionCount: len(c.Tools), Messages: p.heard.fresh(c.Messages),
 	}
 	if a.run.purse != nil {
@@ -86,7 +86,7 @@ func (p *program) Done(c *proxy.Call, r provider.Response) {
 			r.Model = p.asked(c)
 		}
 		p.settle(c.Number, r, nil)
-		p.a.answered(r)
+		p.a.answered(r, c.Number)
 		p.a.log.emit(event.StepDone, event.Step{StepIndex: c.Number})
 	})
 }
@@ -150,7 +150,7 @@ func (p *program) Failed(c *proxy.Call, e *provider.Error) {
 		}
 		a.log.clock.pass(e.Recorded)
 		failed := callError(a.deployment, e)
-		failed.Model, failed.Try = p.asked(c), 1
+		failed.StepIndex, failed.Model, failed.Try = c.Number, p.asked(c), 1
 		p.settle(c.Number, provider.Response{}, e)
 		if a.run.purse != nil {
 			failed.ChargedUSD = a.spent.charged

@@ -125,9 +125,9 @@ func (a *attempt) refuse(over budget.Limit, most budget.Use) error {
 		stop, key, used, allowed, next = stopCost, "max_cost_usd", a.spent.used.USD, a.limits.Budget.USD, most.USD
 	}
 	a.log.emit(event.BudgetReach, event.Budget{Limit: key, Allowed: allowed, Used: used, Needed: next})
-	why := fmt.Sprintf("runtime_limits.%s: %.6g of %.6g is used", key, used, allowed)
+	why := fmt.Sprintf("runtime_limits.%s: %s of %s is used", key, budget.Decimal(used), budget.Decimal(allowed))
 	if next > 0 {
-		why += fmt.Sprintf(", and a call can come to %.6g", next)
+		why += ", and a call can come to " + budget.Decimal(next)
 	}
 	if a.limits.Budget.Over(a.spent.used.Minus(a.spent.unheard), most) == budget.None {
 		return &overLimit{ending{fault: faultInfra, stop: stopProvider, code: string(provider.Unavailable), phase: phaseAgent,
@@ -137,11 +137,9 @@ func (a *attempt) refuse(over budget.Limit, most budget.Use) error {
 }
 
 // passed ends a trial that is past a limit although each of its calls was let
-// through: what they can use was not known before them.
+// through: what they can use was not known before them, or the server did not keep
+// to the output bound that it was given.
 func (a *attempt) passed(reply provider.Response) (ending, bool) {
-	if a.run.plan.Unbounded(a.deployment) == "" {
-		return ending{}, false
-	}
 	var limit *overLimit
 	if !errors.As(a.refuse(a.limits.Budget.Over(a.spent.used, budget.Use{}), budget.Use{}), &limit) {
 		return ending{}, false

@@ -145,6 +145,7 @@ func newRun(planned *plan.Plan, deps Deps) (*run, error) {
 		again[t.ID] = true
 	}
 	for i, agent := range planned.Agents {
+		r.paces.Of(agent.Deployment.Pace(), agent.Deployment.MaxConcurrent) // before anybody asks with the same account
 		m, err := plan.NewMode(planned.Source, agent.Deployment, deps.Queries)
 		if err != nil {
 			return nil, err
@@ -288,8 +289,7 @@ func (r *run) attempt(ctx context.Context, t plan.Trial, number int) (*attempt, 
 			},
 		},
 	}
-	d := agent.Deployment
-	a.pace = r.paces.Of(provider.PaceKey{Provider: d.Provider, BaseURL: d.BaseURL, Account: d.Account, Model: d.Model}, d.MaxConcurrent)
+	a.pace = r.paces.Of(agent.Deployment.Pace(), agent.Deployment.MaxConcurrent)
 	a.program = newProgram(a)
 	if len(r.plan.Judges) > 0 {
 		ref := provider.Ref{Agent: agent.Label, Case: t.CaseKey, Repetition: t.Repetition, Attempt: number}

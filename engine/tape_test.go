@@ -18,6 +18,7 @@ import (
 	"github.com/agentclash/agentclash/engine/record"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/sandboxtest"
+	"github.com/agentclash/agentclash/scoring"
 )
 
 // modelFunc is a client that is a function.
@@ -110,6 +111,8 @@ func TestTape(t *testing.T) {
 		boxes func(*sandboxtest.MemoryProvider)
 		spec  string
 		code  string
+		// invalid is an attempt that is not the agent's failure
+		invalid bool
 	}{
 		"good":     {model: good},
 		"tampered": {model: good, boxes: broken(sandbox.Tampered, ""), code: "tampered"},
@@ -118,6 +121,8 @@ func TestTape(t *testing.T) {
 			<-ctx.Done()
 			return provider.Response{}, provider.FromContext(ctx, "openai")
 		}},
+		"silence for half of the time": {spec: "runtime_limits: {max_duration_ms: 20}", code: "timeout", model: silentFor(10 * time.Millisecond)},
+		"silence for more than that":   {spec: "runtime_limits: {max_duration_ms: 20}", code: "timeout", model: silentFor(11 * time.Millisecond), invalid: true},
 		"tool in no time": {spec: "runtime_limits: {max_duration_ms: 20}", code: "timeout", boxes: func(p *sandboxtest.MemoryProvider) {
 			p.HandleExec(func(ctx context.Context, _ sandbox.Command) (sandbox.Result, error) {
 				<-ctx.Done()
@@ -127,10 +132,10 @@ func TestTape(t *testing.T) {
 			return provider.Response{Finish: provider.FinishToolCalls, ToolCalls: []provider.ToolCall{
 				{ID: "z", Name: "exec", Arguments: json.RawMessage(`{"command": ["sleep", "10"]}`)}}}, nil
 		}},
-		"no time for another try": {spec: "runtime_limits: {max_duration_ms: 60000}", code: "rate_limit", model: func(context.Context, provider.Request) (provider.Response, error) {
+		"no time for another try": {spec: "runtime_limits: {max_duration_ms: 60000}", code: "rate_limit", invalid: true, model: func(context.Context, provider.Request) (provider.Response, error) {
 			return provider.Response{}, &provider.Error{Provider: "openai", Code: provider.RateLimit, Status: 429, Message: "slow", RetryAfter: 59500 * time.Millisecond}
 		}},
-		"down": {code: "unavailable", model: func(context.Context, provider.Request) (provider.Response, error) {
+		"down": {code: "unavailable", invalid: true, model: func(context.Context, provider.Request) (provider.Response, error) {
 			return provider.Response{}, &provider.Error{Provider: "openai", Code: provider.Unavailable, Status: 503, Message: "down"}
 		}},
 		"an answer in vain": {code: "no_submit", model: func(context.Context, provider.Request) (provider.Response, error) {
@@ -153,8 +158,8 @@ func TestTape(t *testing.T) {
 			}
 			was, result := h.taped(t, recorder, []provider.Client{recorder.Client(record.Agents, modelFunc(row.model))})
 			attempts := h.trials(t)
-			if got := attempts[len(attempts)-1]; got.Code != row.code {
-				t.Fatalf("got %s %q (%s), want %q", got.Outcome, got.Code, got.Reason, row.code)
+			if got := attempts[len(attempts)-1]; got.Code != row.code || (got.Outcome == scoring.OutcomeInvalid) != row.invalid {
+				t.Fatalf("got %s %q (%s), want %q, invalid: %v", got.Outcome, got.Code, got.Reason, row.code, row.invalid)
 			}
 			if _, missing, err := recorder.Finish(); err != nil || missing != nil {
 				t.Fatal(missing, err)
@@ -176,6 +181,16 @@ func TestTape(t *testing.T) {
 				t.Errorf("another scorecard on replay (-recorded +replayed):\n%s", d)
 			}
 		})
+	}
+}
+
+// silentFor is a model that has said nothing for that long when the trial's time is up.
+func silentFor(d time.Duration) func(context.Context, provider.Request) (provider.Response, error) {
+	return func(ctx context.Context, _ provider.Request) (provider.Response, error) {
+		<-ctx.Done()
+		e := provider.FromContext(ctx, "openai")
+		e.Silent = d
+		return provider.Response{}, e
 	}
 }
 

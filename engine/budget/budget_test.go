@@ -204,3 +204,19 @@ func TestMostInput(t *testing.T) {
 		t.Errorf("tools: got %d", got)
 	}
 }
+
+// What people are told is in plain decimals, however small or large.
+func TestDecimals(t *testing.T) {
+	t.Parallel()
+	for x, want := range map[float64]string{
+		0: "0", 0.00001: "0.00001", 1e-9: "0.000000001", 1e-10: "0", 0.1 + 0.2: "0.3", 2.5: "2.5", 1234567: "1234567", 12345678901: "12345678901",
+	} {
+		if got := budget.Decimal(x); got != want {
+			t.Errorf("%g: got %q, want %q", x, got, want)
+		}
+	}
+	reached := &budget.Reached{AllowedUSD: 0.00001, NeededUSD: 0.0000025}
+	if want := "the run's budget of $0.00001 is reached: $0 is used, and the next call can cost $0.0000025"; reached.Error() != want {
+		t.Errorf("got %q, want %q", reached, want)
+	}
+}

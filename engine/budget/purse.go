@@ -3,6 +3,8 @@ package budget
 import (
 	"context"
 	"fmt"
+	"math"
+	"strconv"
 	"sync"
 )
 
@@ -35,7 +37,14 @@ type Reached struct {
 }
 
 func (r *Reached) Error() string {
-	return fmt.Sprintf("the run's budget of $%.6g is reached: $%.6g is used, and the next call can cost $%.6g", r.AllowedUSD, r.UsedUSD, r.NeededUSD)
+	return fmt.Sprintf("the run's budget of $%s is reached: $%s is used, and the next call can cost $%s",
+		Decimal(r.AllowedUSD), Decimal(r.UsedUSD), Decimal(r.NeededUSD))
+}
+
+// Decimal writes dollars, or tokens, for people: never with an exponent, and to the
+// billionth that budgets are kept to.
+func Decimal(x float64) string {
+	return strconv.FormatFloat(math.Round(x*1e9)/1e9, 'f', -1, 64)
 }
 
 // NewPurse holds limit dollars, of which used are spent. A limit of 0 is none:

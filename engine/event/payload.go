@@ -108,6 +108,10 @@ type Step struct {
 // Call is the payload of model.call.started. Messages holds only what is new
 // since the last request of the attempt; MessageCount counts all of them.
 type Call struct {
+	// StepIndex tells the calls of an attempt apart: those of a program may be
+	// under way at once. The events that end the call have the same one; 0 in what
+	// was stored before they had it, and of calls that are no step.
+	StepIndex           int                `json:"step_index,omitempty"`
 	ProviderKey         string             `json:"provider_key"`
 	Model               string             `json:"model"`
 	APISurface          string             `json:"api_surface,omitempty"` // as in TrialStart
@@ -135,6 +139,7 @@ type TextDelta struct {
 
 // CallEnd is the payload of model.call.completed.
 type CallEnd struct {
+	StepIndex       int                 `json:"step_index,omitempty"` // as in Call
 	ProviderKey     string              `json:"provider_key"`
 	ProviderModelID string              `json:"provider_model_id"`
 	FinishReason    string              `json:"finish_reason"`
@@ -172,6 +177,7 @@ type Timing struct {
 
 // CallError is the payload of model.call.failed and model.call.retried.
 type CallError struct {
+	StepIndex    int    `json:"step_index,omitempty"` // as in Call
 	ProviderKey  string `json:"provider_key"`
 	Model        string `json:"model"`
 	Code         string `json:"code"`
@@ -181,6 +187,9 @@ type CallError struct {
 	Try          int    `json:"try"` // from 1
 	RetryAfterMS int64  `json:"retry_after_ms,omitempty"`
 	WaitMS       int64  `json:"wait_ms,omitempty"` // on retried: how long we wait
+	// SilentMS is, of a call that was ended, how long nothing had come from the
+	// provider by then.
+	SilentMS int64 `json:"silent_ms,omitempty"`
 	// WaitedMS is how long the try had waited for its pace; ChargedUSD what it
 	// counts for of the run's budget, since it may be paid for.
 	WaitedMS   int64   `json:"waited_ms,omitempty"`

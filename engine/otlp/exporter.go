@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -50,7 +49,7 @@ func tracesURL(endpoint string) string {
 // newProvider makes a provider of tracers that touches no global state. Its
 // exporter keeps what goes wrong.
 func newProvider(ctx context.Context, o Options) (*sdktrace.TracerProvider, *keeping, error) {
-	inner, err := otlptrace.New(ctx, &client{url: tracesURL(o.Endpoint), headers: o.Headers, http: &http.Client{Transport: &http.Transport{Proxy: o.Proxy}}})
+	inner, err := otlptrace.New(ctx, newClient(o))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -75,6 +75,8 @@ func (s *Sink) trialFact(t *scope, e event.Event) {
 		s.callDone(t, e)
 	case event.CallFailed:
 		s.callFailed(t, e)
+	case event.StepDone:
+		s.stepDone(t, e)
 	case event.Failed:
 		s.failed(t, e)
 	case event.ToolStarted, event.ToolDone, event.ToolFailed:
@@ -103,37 +105,48 @@ func (s *Sink) callStarted(t *scope, e event.Event) {
 	if err != nil {
 		return
 	}
-	t.endCall(e, "unfinished")
+	if _, again := t.calls[v.StepIndex]; again { // facts from before calls had a step
+		t.endCall(e, v.StepIndex, "unfinished")
+	}
 	attrs := []attribute.KeyValue{semconv.GenAIOperationNameChat, providerName(v.ProviderKey), semconv.GenAIRequestModel(v.Model), semconv.GenAIRequestStream(true)}
 	if s.content {
 		attrs = append(attrs, jsonValue(semconv.GenAIInputMessagesKey, parts(v.Messages)))
 	}
-	t.call = s.span(t, e, "chat "+v.Model, trace.SpanKindClient, attrs...)
+	t.calls[v.StepIndex] = call{span: s.span(t, e, "chat "+v.Model, trace.SpanKindClient, attrs...)}
 }
 
 func (s *Sink) callDone(t *scope, e event.Event) {
 	v, err := event.Decode[event.CallEnd](e)
-	if err != nil || t.call == nil {
+	if err != nil {
 		return
 	}
-	t.call.SetAttributes(semconv.GenAIResponseModel(v.ProviderModelID), semconv.GenAIResponseFinishReasons(v.FinishReason))
-	t.call.SetAttributes(usage(v.Usage)...)
-	t.call.SetAttributes(semconv.GenAIResponseTimeToFirstChunk(float64(v.Timing.TTFTMS) / 1000))
+	c, ok := t.calls[v.StepIndex]
+	if !ok {
+		return
+	}
+	c.span.SetAttributes(semconv.GenAIResponseModel(v.ProviderModelID), semconv.GenAIResponseFinishReasons(v.FinishReason))
+	c.span.SetAttributes(usage(v.Usage)...)
+	c.span.SetAttributes(semconv.GenAIResponseTimeToFirstChunk(float64(v.Timing.TTFTMS) / 1000))
 	if s.content {
 		said := provider.Message{Role: provider.Assistant, Content: v.OutputText, ToolCalls: v.ToolCalls}
-		t.call.SetAttributes(jsonValue(semconv.GenAIOutputMessagesKey, parts([]provider.Message{said})))
+		c.span.SetAttributes(jsonValue(semconv.GenAIOutputMessagesKey, parts([]provider.Message{said})))
 	}
-	t.endCall(e, "")
+	t.endCall(e, v.StepIndex, "")
 }
 
 // callFailed states a try that failed; the call's span goes on while it is tried
-// again.
+// again. One of a judge or of a simulated user is no try of the agent's.
 func (s *Sink) callFailed(t *scope, e event.Event) {
 	v, err := event.Decode[event.CallError](e)
-	if err != nil || t.call == nil {
+	if err != nil {
 		return
 	}
-	t.call.AddEvent(string(e.Type), trace.WithTimestamp(e.OccurredAt), trace.WithAttributes(
+	span := t.root
+	if c, ok := t.calls[v.StepIndex]; ok && v.JudgeKey == "" && v.PhaseID == "" {
+		c.code = v.Code
+		t.calls[v.StepIndex], span = c, c.span
+	}
+	span.AddEvent(string(e.Type), trace.WithTimestamp(e.OccurredAt), trace.WithAttributes(
 		semconv.ErrorTypeKey.String(v.Code), semconv.HTTPResponseStatusCode(v.Status), attribute.Int("agentclash.try", v.Try)))
 }
 
@@ -143,22 +156,37 @@ func (s *Sink) failed(t *scope, e event.Event) {
 	if err != nil {
 		return
 	}
-	if f := v.ProviderFailure; f != nil && t.call != nil {
-		t.call.SetAttributes(semconv.ErrorTypeKey.String(f.Code))
-		t.endCall(e, f.Code)
+	if f := v.ProviderFailure; f != nil {
+		for _, step := range []int{v.StepIndex, 0} { // 0 in facts from before calls had a step
+			if t.calls[step].code != "" {
+				t.endCall(e, step, f.Code)
+			}
+		}
 	}
 }
 
-// endCall ends the span of a call to the agent's model; why is "" for a reply.
-func (t *scope) endCall(e event.Event, why string) {
-	if t.call == nil {
+// stepDone ends a call of a program that failed: its step ends without a reply.
+func (s *Sink) stepDone(t *scope, e event.Event) {
+	if v, err := event.Decode[event.Step](e); err == nil {
+		if c, ok := t.calls[v.StepIndex]; ok && c.code != "" {
+			t.endCall(e, v.StepIndex, c.code)
+		}
+	}
+}
+
+// endCall ends the span of a call to the agent's model; why is "" for a reply, else
+// the code of what ended it.
+func (t *scope) endCall(e event.Event, step int, why string) {
+	c, ok := t.calls[step]
+	if !ok {
 		return
 	}
 	if why != "" {
-		t.call.SetStatus(codes.Error, why)
+		c.span.SetAttributes(semconv.ErrorTypeKey.String(why))
+		c.span.SetStatus(codes.Error, why)
 	}
-	t.call.End(trace.WithTimestamp(e.OccurredAt))
-	t.call = nil
+	c.span.End(trace.WithTimestamp(e.OccurredAt))
+	delete(t.calls, step)
 }
 
 func (s *Sink) toolFact(t *scope, e event.Event) {

@@ -50,10 +50,16 @@ type Sink struct {
 type scope struct {
 	ctx    context.Context
 	root   trace.Span
-	call   trace.Span            // to the agent's model
+	calls  map[int]call          // to the agent's model, by step
 	open   map[string]trace.Span // tools and judges
 	reused bool
 	last   event.Event
+}
+
+// call is one to the agent's model that is under way.
+type call struct {
+	span trace.Span
+	code string // of the last try, when it failed
 }
 
 // New makes a sink. It connects when there is something to export.
@@ -126,7 +132,7 @@ func (s *Sink) Emit(ctx context.Context, e event.Event) error {
 // begin starts the trace of an attempt. One of another run's evidence has a trace
 // there and gets none here.
 func (s *Sink) begin(ctx context.Context, e event.Event) *scope {
-	t := &scope{open: map[string]trace.Span{}}
+	t := &scope{calls: map[int]call{}, open: map[string]trace.Span{}}
 	if q, err := event.Decode[event.Queue](e); e.Type == event.TrialQueued && err == nil && q.Reused != nil {
 		t.reused = true
 		return t
@@ -174,9 +180,9 @@ func (t *scope) endOpen(at trace.SpanEndOption) {
 		span.End(at)
 	}
 	clear(t.open)
-	if t.call != nil {
-		t.call.SetStatus(codes.Error, "unfinished")
-		t.call.End(at)
-		t.call = nil
+	for _, c := range t.calls {
+		c.span.SetStatus(codes.Error, "unfinished")
+		c.span.End(at)
 	}
+	clear(t.calls)
 }

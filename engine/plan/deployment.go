@@ -192,3 +192,8 @@ type Account struct {
 	// provider stands.
 	MaxConcurrent int `json:"max_concurrent,omitempty"`
 }
+
+// Pace is what the calls to the deployment's model are paced by.
+func (d Deployment) Pace() provider.PaceKey {
+	return provider.PaceKey{Provider: d.Provider, BaseURL: d.BaseURL, Account: d.Account, Model: d.Model}
+}

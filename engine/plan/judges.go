@@ -111,7 +111,7 @@ func (p *Plan) TooDear(used event.JudgeUse, m JudgeModel, q scoring.Question) st
 	case budget.USD:
 		key, spent, allowed, each = "max_calls_usd", used.CostUSD, limits.USD, most.CostUSD
 	}
-	return fmt.Sprintf("judge_limits.%s: %.6g of %.6g is used, and a call can come to %.6g", key, spent, allowed, each)
+	return fmt.Sprintf("judge_limits.%s: %s of %s is used, and a call can come to %s", key, budget.Decimal(spent), budget.Decimal(allowed), budget.Decimal(each))
 }
 
 // JudgeUse is what a reply says that it used.

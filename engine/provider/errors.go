@@ -45,6 +45,9 @@ type Error struct {
 	// Final says that the call was begun and paid for, and failed after that:
 	// it is not made again, whatever its code.
 	Final bool
+	// Silent is, of a call that its context ended, how long nothing had come from
+	// the provider by then. It is 0 where that cannot be told.
+	Silent time.Duration
 	// Unsent says that the call was not made at all, so that it cost nothing.
 	Unsent bool
 	// Page says that an HTML page came, which is a proxy's word and not the API's.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,6 +21,8 @@ type Idle struct {
 	limit time.Duration
 	timer *time.Timer
 	stop  context.CancelCauseFunc
+	began time.Time
+	heard atomic.Int64 // when the last byte came, in ns after began
 }
 
 // StartIdle returns the context to make a call with, and the watch over it. The
@@ -31,7 +34,7 @@ func StartIdle(ctx context.Context, limit time.Duration) (context.Context, *Idle
 		limit = math.MaxInt64
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	i := &Idle{limit: limit, stop: cancel}
+	i := &Idle{limit: limit, stop: cancel, began: time.Now()}
 	i.timer = time.AfterFunc(limit, func() {
 		cancel(fmt.Errorf("%w for %v", ErrIdle, limit))
 	})
@@ -42,7 +45,16 @@ func StartIdle(ctx context.Context, limit time.Duration) (context.Context, *Idle
 // one that brings nothing for the limit cancels the call.
 func (i *Idle) Reader(body io.ReadCloser) io.ReadCloser {
 	i.timer.Stop()
+	i.hear()
 	return &idleReader{idle: i, body: body}
+}
+
+func (i *Idle) hear() { i.heard.Store(int64(time.Since(i.began))) }
+
+// Silent is how long nothing has come from the provider, in whole milliseconds:
+// since the last byte, or since the watch began when there was none.
+func (i *Idle) Silent() time.Duration {
+	return (time.Since(i.began) - time.Duration(i.heard.Load())).Truncate(time.Millisecond)
 }
 
 // Stop ends the watch and releases the call's context. It may be called twice.
@@ -60,6 +72,9 @@ func (r *idleReader) Read(p []byte) (int, error) {
 	r.idle.timer.Reset(r.idle.limit)
 	n, err := r.body.Read(p)
 	r.idle.timer.Stop()
+	if n > 0 {
+		r.idle.hear()
+	}
 	return n, err
 }
 

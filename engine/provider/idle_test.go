@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/agentclash/agentclash/engine/provider"
@@ -79,6 +80,38 @@ func TestIdleWithoutALimit(t *testing.T) {
 	if ctx.Err() == nil {
 		t.Error("the context outlives Stop")
 	}
+}
+
+// How long nothing has come is counted from the last byte, a header's included, or
+// from the beginning when there was none.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, idle := provider.StartIdle(t.Context(), time.Hour)
+		defer idle.Stop()
+		want := func(when string, d time.Duration) {
+			t.Helper()
+			if got := idle.Silent(); got != d {
+				t.Errorf("%s: silent for %v, want %v", when, got, d)
+			}
+		}
+		time.Sleep(3 * time.Second)
+		want("before anything came", 3*time.Second)
+		pr, pw := io.Pipe()
+		body := idle.Reader(pr)
+		want("with the headers", 0)
+		time.Sleep(2 * time.Second)
+		want("after the headers", 2*time.Second)
+		go func() { _, _ = pw.Write([]byte("x")) }() // ends when the byte is read
+		if _, err := body.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second + time.Microsecond)
+		want("after a byte", time.Second)
+		_ = pw.Close()
+		_, _ = body.Read(make([]byte, 1)) // the end, which is no byte
+		want("at the end", time.Second)
+	})
 }
 
 func TestFromContext(t *testing.T) {

@@ -32,22 +32,75 @@ type PaceKey struct {
 type Paces struct {
 	Now func() time.Time // nil: time.Now
 
-	mu  sync.Mutex
-	all map[PaceKey]*Pace
+	mu       sync.Mutex
+	all      map[PaceKey]*Pace
+	accounts map[PaceKey]*account // by keys without a model
 }
 
-// Of is the pace of a key, always the same. Most is the largest window that it
-// may have, by whoever asks first; 0: MaxWindow.
+// Of is the pace of a key, always the same. Most is how many calls of the key's
+// account, whatever their model, may be under way at once; 0 says nothing about
+// that, and of several the least holds.
 func (p *Paces) Of(key PaceKey, most int) *Pace {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.all == nil {
-		p.all = map[PaceKey]*Pace{}
+		p.all, p.accounts = map[PaceKey]*Pace{}, map[PaceKey]*account{}
+	}
+	whose := key
+	whose.Model = ""
+	if p.accounts[whose] == nil {
+		p.accounts[whose] = &account{}
 	}
 	if p.all[key] == nil {
-		p.all[key] = NewPace(key.Provider, most, p.Now)
+		p.all[key] = p.accounts[whose].pace(key.Provider, most, p.Now)
 	}
+	p.accounts[whose].bound(most)
 	return p.all[key]
+}
+
+// account is what all calls with one key share, whatever model they ask.
+type account struct {
+	mu       sync.Mutex // of its paces as well
+	most     int        // calls under way; 0: any
+	underWay int
+	tickets  int64 // handed out so far, to those who want to make a call
+	paces    []*Pace
+}
+
+// bound lowers how many calls may be under way; 0 leaves it.
+func (a *account) bound(most int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if most > 0 && (a.most == 0 || most < a.most) {
+		a.most = most
+	}
+}
+
+// lets says whether the account has room for a call with that ticket: there is a
+// place, and nobody who came before could take it. The lock is held.
+func (a *account) lets(ticket int64) bool {
+	if a.most == 0 {
+		return true
+	}
+	for _, p := range a.paces {
+		if p.open() && len(p.queue) > 0 && p.queue[0].ticket < ticket {
+			return false
+		}
+	}
+	return a.underWay < a.most
+}
+
+// callNext has the first of each queue look. The lock is held.
+func (a *account) callNext() {
+	for _, p := range a.paces {
+		if len(p.queue) == 0 {
+			continue
+		}
+		select {
+		case p.queue[0].look <- struct{}{}:
+		default: // it has been told already
+		}
+	}
 }
 
 // Pace decides how many calls with one key are under way at once. The window
@@ -55,13 +108,14 @@ func (p *Paces) Of(key PaceKey, most int) *Pace {
 // and halves when the provider says that there are too many: once for all calls
 // that were under way by then, since these tell of the same moment. A time that
 // the provider asks to be left alone holds every call of the key back. Who
-// waits is let in in the order of coming. A nil Pace holds nobody back.
+// waits is let in in the order of coming. Beside that, the calls with one key have
+// as many places as its account says, for all models together. A nil Pace holds nobody back.
 type Pace struct {
 	provider string // for errors
 	now      func() time.Time
 	most     int
+	account  *account // whose lock guards what follows
 
-	mu        sync.Mutex
 	window    int
 	underWay  int
 	successes int       // since the window was last changed
@@ -73,24 +127,35 @@ type Pace struct {
 
 // turn is one that waits. It is told when it may have become the first, or a
 // place may have become free.
-type turn struct{ look chan struct{} }
+type turn struct {
+	look   chan struct{}
+	ticket int64 // the order of coming, among all paces of the account
+}
 
 // NewPace is a pace of a provider whose window never passes most (0:
 // [MaxWindow]). Now may be nil.
 func NewPace(provider string, most int, now func() time.Time) *Pace {
+	return (&account{}).pace(provider, most, now)
+}
+
+func (a *account) pace(provider string, most int, now func() time.Time) *Pace {
 	if now == nil {
 		now = time.Now
 	}
 	if most <= 0 || most > MaxWindow {
 		most = MaxWindow
 	}
-	return &Pace{provider: provider, now: now, most: most, window: min(FirstWindow, most)}
+	p := &Pace{provider: provider, now: now, most: most, account: a, window: min(FirstWindow, most)}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.paces = append(a.paces, p)
+	return p
 }
 
 // Window is how many calls may be under way now.
 func (p *Pace) Window() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.account.mu.Lock()
+	defer p.account.mu.Unlock()
 	return p.window
 }
 
@@ -108,22 +173,28 @@ func (p *Pace) enter(ctx context.Context, most time.Duration, sleep func(context
 	if p == nil {
 		return pass{}, 0, nil
 	}
-	p.mu.Lock()
-	if len(p.queue) == 0 && p.underWay < p.window && !p.now().Before(p.until) {
-		defer p.mu.Unlock()
+	p.account.mu.Lock()
+	p.account.tickets++
+	ticket := p.account.tickets
+	if len(p.queue) == 0 && p.open() && p.account.lets(ticket) {
+		defer p.account.mu.Unlock()
 		return p.admit(), 0, nil
 	}
-	me := &turn{look: make(chan struct{}, 1)}
+	me := &turn{look: make(chan struct{}, 1), ticket: ticket}
 	p.queue = append(p.queue, me)
-	p.mu.Unlock()
+	p.account.mu.Unlock()
 	began := p.now()
 	leave, slept, err := p.await(ctx, me, most, sleep)
 	return leave, max(slept, p.now().Sub(began)), err
 }
 
+// open says whether the pace itself has room for a call now. The lock is held.
+func (p *Pace) open() bool { return p.underWay < p.window && !p.now().Before(p.until) }
+
 // admit counts one more call. The lock is held.
 func (p *Pace) admit() pass {
 	p.underWay++
+	p.account.underWay++
 	return pass{pace: p, halvings: p.halvings}
 }
 
@@ -132,40 +203,40 @@ func (p *Pace) await(ctx context.Context, me *turn, most time.Duration, sleep fu
 	ctx, stop := context.WithTimeoutCause(ctx, max(most, 0), errNoRoom)
 	defer stop()
 	for {
-		p.mu.Lock()
+		p.account.mu.Lock()
 		held, until := p.until.Sub(p.now()), p.until
 		switch {
 		case held > most-slept:
 			err := p.refusal(held)
 			p.withdraw(me)
-			p.mu.Unlock()
+			p.account.mu.Unlock()
 			return pass{}, slept, err
-		case p.queue[0] != me || p.underWay >= p.window:
-			p.mu.Unlock()
+		case p.queue[0] != me || p.underWay >= p.window || held <= 0 && !p.account.lets(me.ticket):
+			p.account.mu.Unlock()
 			select {
 			case <-me.look:
 			case <-ctx.Done():
 			}
 		case held > 0:
-			p.mu.Unlock()
+			p.account.mu.Unlock()
 			_ = sleep(ctx, held) // the context is looked at below
 			slept += held
-			p.mu.Lock()
+			p.account.mu.Lock()
 			if p.until.Equal(until) { // else somebody was told to wait longer
 				p.until = time.Time{}
 			}
-			p.mu.Unlock()
+			p.account.mu.Unlock()
 		default:
 			p.withdraw(me)
-			defer p.mu.Unlock()
+			defer p.account.mu.Unlock()
 			return p.admit(), slept, nil
 		}
 		if ctx.Err() == nil {
 			continue
 		}
-		p.mu.Lock()
+		p.account.mu.Lock()
 		p.withdraw(me)
-		p.mu.Unlock()
+		p.account.mu.Unlock()
 		if ended := FromContext(whole, p.provider); ended != nil {
 			return pass{}, slept, ended
 		}
@@ -196,18 +267,7 @@ func (p *Pace) withdraw(me *turn) {
 			break
 		}
 	}
-	p.callNext()
-}
-
-// callNext has the first in the queue look. The lock is held.
-func (p *Pace) callNext() {
-	if len(p.queue) == 0 {
-		return
-	}
-	select {
-	case p.queue[0].look <- struct{}{}:
-	default: // it has been told already
-	}
+	p.account.callNext()
 }
 
 // done ends the call that the pass was for: failure is nil for a reply.
@@ -216,9 +276,10 @@ func (l pass) done(failure *Error) {
 	if p == nil {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.account.mu.Lock()
+	defer p.account.mu.Unlock()
 	p.underWay--
+	p.account.underWay--
 	switch {
 	case failure == nil:
 		if p.successes++; p.successes >= p.window {
@@ -227,7 +288,7 @@ func (l pass) done(failure *Error) {
 	case failure.Code == RateLimit:
 		p.limited(l, failure)
 	}
-	p.callNext()
+	p.account.callNext()
 }
 
 func (p *Pace) limited(l pass, failure *Error) {

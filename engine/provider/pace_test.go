@@ -297,3 +297,59 @@ func TestPaceProperty(t *testing.T) {
 		})
 	}
 }
+
+// Calls with one account have as many places as it says, for all models together,
+// also those of who asks without knowing the bound. They come in the order of
+// coming, but for those whose own model is held back.
+func TestAccountsAreSharedByModels(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var paces provider.Paces
+		key := provider.PaceKey{Provider: "p", BaseURL: "u", Account: "a"}
+		pace := func(model string, most int) *provider.Pace {
+			key.Model = model
+			return paces.Of(key, most)
+		}
+		simulator, held, free := pace("simulator", 0), pace("held", 1), pace("free", 3)
+		var order []string
+		underWay := 0
+		works := func(name string) func(context.Context) error {
+			return func(context.Context) error {
+				if underWay++; underWay > 1 { // one at a time, so that no lock is needed
+					t.Errorf("%s: %d calls at once", name, underWay)
+				}
+				time.Sleep(time.Second)
+				underWay--
+				order = append(order, name)
+				return nil
+			}
+		}
+		limited := func(context.Context) error {
+			e := failing(provider.RateLimit)
+			e.RetryAfter = 10 * time.Second
+			return e
+		}
+		if _, err := call(t.Context(), held, once, limited); err == nil {
+			t.Fatal("want a rate limit")
+		}
+		gone, leave := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for i, p := range []*provider.Pace{simulator, held, free, simulator, free, held} {
+			ctx := t.Context()
+			if i == 3 {
+				ctx = gone
+			}
+			all.Go(func() { _, _ = call(ctx, p, once, works(fmt.Sprint(i))) })
+			synctest.Wait()
+		}
+		leave()
+		all.Wait()
+		if got := fmt.Sprint(order); got != "[0 2 4 1 5]" {
+			t.Errorf("the calls came in the order %s", got)
+		}
+		key.Account = "b"
+		if _, err := call(t.Context(), pace("held", 0), once, fine); err != nil {
+			t.Errorf("another account is held back: %v", err)
+		}
+	})
+}

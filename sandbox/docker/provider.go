@@ -154,13 +154,14 @@ func (p *Provider) try(ctx context.Context, spec sandbox.Spec, img image) error 
 
 // Open hands out a box that was started for this spec, or starts one and checks
 // it from inside. It waits for memory where there is none. Its errors are
-// BoxErrors, those of the context, and refusals of a spec that cannot be.
+// BoxErrors, those of the context, and refusals of a spec that cannot be; who opens
+// says so.
 func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Session, error) {
 	s, err := p.open(ctx, spec)
 	if err != nil {
-		return nil, fmt.Errorf("open a sandbox: %w", err)
+		return nil, err
 	}
-	return s, nil
+	return s, nil // never a nil *Session in the interface
 }
 
 func (p *Provider) open(ctx context.Context, spec sandbox.Spec) (*Session, error) {

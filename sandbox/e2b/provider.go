@@ -143,9 +143,9 @@ func (p *Provider) try(ctx context.Context, spec sandbox.Spec) error {
 func (p *Provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Session, error) {
 	s, err := p.open(ctx, spec)
 	if err != nil {
-		return nil, fmt.Errorf("open a sandbox: %w", err)
+		return nil, err
 	}
-	return s, nil
+	return s, nil // never a nil *Session in the interface
 }
 
 func (p *Provider) open(ctx context.Context, spec sandbox.Spec) (*Session, error) {

@@ -1,6 +1,7 @@
 package sandboxtest
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/agentclash/agentclash/sandbox"
@@ -41,6 +42,9 @@ func boxesThatCannotBe(t *testing.T, k *contract) {
 		wantError(t, what+": describe", err, sandbox.ErrSpec)
 		box, err := k.provider.Open(during(t), spec)
 		wantError(t, what+": open", err, sandbox.ErrSpec)
+		if err != nil && strings.Contains(err.Error(), "open a sandbox") {
+			t.Errorf("%s: who opens a sandbox says so, not its provider: %v", what, err)
+		}
 		if err == nil {
 			if err := box.Close(during(t)); err != nil {
 				t.Error(err)

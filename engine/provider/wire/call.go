@@ -52,7 +52,14 @@ func (k *Call) End() {
 }
 
 // Failed says what ended the call.
-func (k *Call) Failed(err error) error { return k.client.Failed(k.Context, err) }
+func (k *Call) Failed(err error) error {
+	silent := k.idle.Silent()
+	e := k.client.failed(k.Context, err)
+	if k.Context.Err() != nil {
+		e.Silent = silent
+	}
+	return e
+}
 
 // Do sends a request and returns the answer when it is what was asked for.
 func (k *Call) Do(req *http.Request) (*http.Response, error) {

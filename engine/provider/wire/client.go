@@ -95,7 +95,9 @@ func Malformed(format string, args ...any) *provider.Error {
 }
 
 // Failed turns whatever ended a call into an *provider.Error that holds no key.
-func (c *Client) Failed(ctx context.Context, err error) error {
+func (c *Client) Failed(ctx context.Context, err error) error { return c.failed(ctx, err) }
+
+func (c *Client) failed(ctx context.Context, err error) *provider.Error {
 	e := c.classify(ctx, err)
 	e.Provider = c.Name
 	e.Message = c.Hide(e.Message)

@@ -114,7 +114,8 @@ func TestBombs(t *testing.T) {
 	t.Parallel()
 	empty, _ := file(t, "CREATE TABLE t(x)")
 	for _, row := range []struct{ language, query, refused string }{
-		{query.JQ, `reduce range(60) as $i ("x"; . + .)`, "memory"},
+		{query.JQ, `null | .[100000000] = 1`, "memory"}, // at once, so that it is no race with the clock
+		{query.JQ, `reduce range(60) as $i ("x"; . + .)`, "memory|longer than"},
 		{query.JQ, `reduce range(60) as $i (1; [., .]) | tojson`, "memory|longer than"},
 		{query.JQ, `("x" * 1000000) as $s | [range(100000) | $s] | join("")`, "memory|longer than"},
 		{query.JQ, `[range(1e12)]`, "the query "},
@@ -137,6 +138,21 @@ func TestBombs(t *testing.T) {
 				t.Errorf("got %.80q, %q; want a refusal that says %q", got, refused, row.refused)
 			}
 		})
+	}
+}
+
+// A process whose memory is full may die when it needs one more thread.
+func TestDeathsByMemory(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]bool{
+		"runtime/cgo: pthread_create failed: Resource temporarily unavailable\nSIGABRT: abort": true,
+		"runtime: failed to create new OS thread (have 5 already; errno=11)":                   true,
+		"fatal error: runtime: out of memory":                                                  true,
+		"panic: runtime error: index out of range":                                             false,
+	} {
+		if got := query.OutOfMemory(said); got != want {
+			t.Errorf("%q: got %v, want %v", said, got, want)
+		}
 	}
 }
 
