@@ -39,6 +39,8 @@ type execution struct {
 	humanWait bool
 	traces    traceOptions
 	player    *record.Player // of a replay
+	claim     *record.Claim  // of the directory that is recorded into
+	shelf     *record.Shelf  // of the cache
 	// finished says which attempts of a resumed run have ended
 	finished func(record.Place, int) bool
 }
@@ -71,6 +73,11 @@ func (a *app) execute(ctx context.Context, e execution) (result engine.Result, e
 		return engine.Result{}, err
 	}
 	if err := a.tidy(ctx, db); err != nil {
+		return engine.Result{}, err
+	}
+	err = a.prepareTape(&e)
+	defer func() { e.releaseTape() }()
+	if err != nil {
 		return engine.Result{}, err
 	}
 	if !e.resumed {
@@ -164,11 +171,7 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution) (result engine
 	if err != nil {
 		return engine.Result{}, err
 	}
-	closed, err := a.withCache(&e)
-	if err != nil {
-		return engine.Result{}, err
-	}
-	defer closed()
+	e.withCache()
 	people := a.people(db, e)
 	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) }, people)
 	stop := a.beat(ctx, db, e.plan.RunID, cancel)

@@ -9,15 +9,18 @@ import (
 	"slices"
 )
 
-// Reopen goes on with the recording of a run that was interrupted. finished says
-// which attempts have ended; others are not kept.
-func Reopen(dir string, o Options, finished func(Place, int) bool) (*Recorder, error) {
-	r, err := newRecorder(dir, o)
-	if err != nil {
-		return nil, err
+// Reopen goes on with the recording of a run that was interrupted, in a directory
+// that was taken again. finished says which attempts have ended; others are not
+// kept.
+func Reopen(c *Claim, o Options, finished func(Place, int) bool) (*Recorder, error) {
+	r := newRecorder(c, o)
+	err := r.reopen(finished)
+	if err == nil {
+		r.header.Removed = removed(r.header.Removed, o.Secrets, o.Given)
+		err = r.writeHeader()
 	}
-	if err := r.reopen(finished); err != nil {
-		return nil, errors.Join(fmt.Errorf("go on with the recording %s: %w", dir, err), r.dir.Close())
+	if err != nil {
+		return nil, fmt.Errorf("go on with the recording %s: %w", c.dir, err)
 	}
 	return r, nil
 }
@@ -26,6 +29,8 @@ func (r *Recorder) reopen(finished func(Place, int) bool) error {
 	run := r.header.RunID
 	h, err := readHeader(r.dir)
 	switch {
+	case errors.Is(err, errNone) && r.empty():
+		return nil // its process was killed before it began
 	case err != nil:
 		return err
 	case h.Complete:
@@ -33,6 +38,7 @@ func (r *Recorder) reopen(finished func(Place, int) bool) error {
 	case h.RunID != run:
 		return errors.New("it is of another run: record the pack anew in a directory of its own")
 	}
+	r.header.Removed = h.Removed
 	for _, p := range r.header.places() {
 		raw, err := readFile(r.dir, p.file(), maxFile)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -59,6 +65,12 @@ func (r *Recorder) reopen(finished func(Place, int) bool) error {
 		}
 	}
 	return nil
+}
+
+// empty says that nothing has been recorded.
+func (r *Recorder) empty() bool {
+	_, err := r.dir.Lstat(trialsDir)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // resume takes over the attempts of a file that have ended.
