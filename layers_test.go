@@ -53,7 +53,7 @@ var layers = map[string][]string{
 	"engine/event":                      {"scoring", "engine/provider"},
 	"engine/budget":                     {"engine/provider"},
 	"engine/timebox":                    {},
-	"engine/record":                     {"engine/event", "engine/provider", "engine/redact"},
+	"engine/record":                     {"engine/event", "engine/provider", "engine/redact", "scoring/encodings"},
 	"engine/tool":                       {"sandbox", "sandbox/egress", "engine/provider", "engine/redact", "engine/tool/query", "pack/template"},
 	"engine/tool/query":                 {},
 	"engine/proxy":                      {"engine/provider"},

@@ -385,14 +385,14 @@ func TestBadRecordings(t *testing.T) {
 		want   string
 	}{
 		{"another version", func() {
-			must(os.WriteFile(header, bytes.Replace(was[header], []byte(`"version": 1`), []byte(`"version": 2`), 1), 0o644))
-		}, 64, "it has the format version 2, and this program reads 1"},
-		{"another pack", func() {
-			must(os.WriteFile(header, bytes.Replace(was[header], []byte(`"pack": "taped"`), []byte(`"pack": "other"`), 1), 0o644))
-		}, 64, `the recording is of the pack "other"`},
+			must(os.WriteFile(header, bytes.Replace(was[header], []byte(`"version": 2`), []byte(`"version": 3`), 1), 0o644))
+		}, 64, "it has the format version 3, and this program reads 2"},
+		{"another seed", func() {
+			must(os.WriteFile(header, bytes.Replace(was[header], []byte(`"seed": 7`), []byte(`"seed": 0`), 1), 0o644))
+		}, 64, "recording.json was changed after it was recorded"},
 		{"not finished", func() {
 			must(os.WriteFile(header, bytes.Replace(was[header], []byte(`"complete": true`), []byte(`"complete": false`), 1), 0o644))
-		}, 64, "never completed"},
+		}, 64, "recording.json was changed after it was recorded"},
 		{"no header", func() { must(os.WriteFile(header, []byte("{"), 0o644)) }, 64, "recording.json cannot be read"},
 		{"some other file", func() { must(os.WriteFile(header, []byte("{}"), 0o644)) }, 64, "is not of a recording"},
 		{"edited", func() {
@@ -482,6 +482,21 @@ input_sets:
 		t.Errorf("half a recording: exit status %d:\n%s", status, out)
 	}
 	p.staysWithBadTape(t, "cut", "tape/trials/served/a.r1.jsonl")
+	half := filepath.Join(p.dir, "tape", "trials", "served", "a.r1.jsonl")
+	whole, err := os.ReadFile(half)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(half, bytes.Replace(whole, []byte("The answer is 4."), []byte("The answer is 5."), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c = p.command(t.Context(), "run", "resume", "cut")
+	if out, err := c.CombinedOutput(); err == nil || !strings.Contains(string(out), "was changed after it was recorded") {
+		t.Errorf("an edited half of a recording is gone on with: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(half, whole, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	if out := p.must(t, "run", "resume", "cut"); !strings.Contains(out, "recorded in tape") {
 		t.Errorf("the resumed run does not complete its recording:\n%s", out)
 	}
@@ -545,5 +560,172 @@ func (p program) orphan(t *testing.T, run string) {
 	}
 	if _, err := db.TakeOver(t.Context(), r.ID, r.Owner, r.Owner, func(string) bool { return false }); err != nil {
 		t.Fatal(err)
+	}
+}
+
+const secretPack = `pack: {slug: keyed, name: Keyed, family: keyed}
+version:
+  number: 1
+  execution_mode: native
+  tool_policy: {allowed_tool_kinds: [file]}
+  evaluation_spec:
+    name: keyed
+    version_number: 1
+    judge_mode: deterministic
+    metrics: [{key: calls, type: numeric, collector: run_tool_call_count}]
+    validators: [{key: said, type: contains, target: final_output, expected_from: "literal:read"}]
+    scorecard: {dimensions: [correctness]}
+challenges: [{key: read, title: Read, category: files, difficulty: easy, instructions: "Use @KEY@ to read note.txt."}]
+input_sets:
+  - key: default
+    name: Default
+    cases:
+      - {challenge_key: read, case_key: one, payload: {workspace_files: [{path: note.txt, content: "first: @KEY@ and more"}]}}
+`
+
+// TestReplayStatesNoSecret: a pack holds the value of a key, in the prompt and in
+// a file. Its recording does not, and is replayed where nobody has the key or the
+// deployment; nothing that the replay keeps or says has it, drift and misses
+// included. What tools say otherwise renumbers no evidence.
+func TestReplayStatesNoSecret(t *testing.T) {
+	t.Parallel()
+	const key = `sk-"live"\0123456789abcdef`
+	server := openaitest.NewFunc(t, func(r openaitest.Request) openaitest.Reply {
+		if said := r.Decoded.Messages; said[len(said)-1].Role != "tool" {
+			return openaitest.Reply{ToolCalls: []openaitest.ToolCall{{ID: "call_" + rand.Text(), Name: "read_file", Arguments: `{"path":"note.txt"}`}}}
+		}
+		return openaitest.Reply{ToolCalls: []openaitest.ToolCall{{ID: "call_" + rand.Text(), Name: "submit", Arguments: `{"answer":"I have read it."}`}}}
+	})
+	p := newProgram(t)
+	bare := p.env
+	p.env = append(slices.Clone(bare), "OPENAI_API_KEY="+key)
+	quoted, _ := json.Marshal(key)
+	inYAML := string(quoted[1 : len(quoted)-1])
+	source := strings.ReplaceAll(secretPack, "@KEY@", inYAML)
+	p.write(t, "pack.yaml", source)
+	p.write(t, "drift.yaml", strings.Replace(source, "first:", "then:", 1))
+	p.write(t, "miss.yaml", strings.Replace(source, "to read", "to look at", 1))
+	p.must(t, "deployment", "create", "--name", "served", "--model", "openai/gpt-test", "--base-url", server.URL, "--account", "env://OPENAI_API_KEY")
+	p.must(t, "eval", "start", "--pack", "pack.yaml", "--deployment", "served", "--sandbox", "scratch", "--name", "live", "--record", "tape")
+	server.Close()
+	unkeyed := p
+	unkeyed.env = bare
+	said := func(who program, status int, args ...string) string {
+		t.Helper()
+		c := who.command(t.Context(), args...)
+		out, _ := c.CombinedOutput()
+		if got := c.ProcessState.ExitCode(); got != status {
+			t.Fatalf("%v: exit status %d, want %d:\n%s", args, got, status, out)
+		}
+		for _, bad := range []string{"0123456789abcdef", inYAML} {
+			if strings.Contains(string(out), bad) {
+				t.Errorf("%v states the key:\n%s", args, out)
+			}
+		}
+		return string(out)
+	}
+	for name, who := range map[string]program{"without": unkeyed, "with": p} {
+		said(who, 0, "eval", "start", "--pack", "pack.yaml", "--sandbox", "scratch", "--name", name, "--replay", "tape")
+		said(who, 0, "eval", "start", "--pack", "drift.yaml", "--sandbox", "scratch", "--name", name+"-drift", "--replay", "tape")
+		if out := said(who, 1, "eval", "start", "--pack", "miss.yaml", "--sandbox", "scratch", "--name", name+"-miss", "--replay", "tape"); !strings.Contains(out, "look at") {
+			t.Errorf("the miss does not say what differs:\n%s", out)
+		}
+		for _, run := range []string{"", "-drift", "-miss"} {
+			said(who, 0, "run", "events", name+run, "--json")
+			said(who, 0, "run", "get", name+run, "--json")
+		}
+		if out := said(who, 0, "run", "events", name+"-drift", "--filter", "tool_drift"); !strings.Contains(out, "then: [redacted]") {
+			t.Errorf("no drift is told:\n%s", out)
+		}
+		var live, drifted any
+		p.query(t, &live, "eval", "scorecard", "live")
+		p.query(t, &drifted, "eval", "scorecard", name+"-drift")
+		if d := gocmp.Diff(anonymous(live, ""), anonymous(drifted, "")); d != "" {
+			t.Errorf("drift changed the scorecard (-live +drifted):\n%s", d)
+		}
+	}
+	err := filepath.WalkDir(filepath.Join(p.dir, "tape"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if bytes.Contains(content, []byte("0123456789abcdef")) {
+			t.Errorf("%s holds the key", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	// what was named and is not there says what to type
+	if out := said(unkeyed, 66, "eval", "start", "--pack", "pack.yaml", "--deployment", "prod", "--replay", "tape"); !strings.Contains(out, "leave out --deployment: --replay") {
+		t.Errorf("got %s", out)
+	}
+	if out := said(unkeyed, 1, "eval", "start", "--pack", "pack.yaml", "--sandbox", "scratch", "--model", "openai/gpt-test", "--replay", "tape"); !strings.Contains(out, `the recording has "served" (openai/gpt-test)`) ||
+		!strings.Contains(out, "leave out --deployment and --model") {
+		t.Errorf("got %s", out)
+	}
+}
+
+// TestRecordersDoNotMeet: while one run records into a directory no other does,
+// and what is refused leaves no run behind. A cancelled run's recording is not
+// said to be resumable.
+func TestRecordersDoNotMeet(t *testing.T) {
+	t.Parallel()
+	waiting, release := make(chan struct{}, 8), make(chan struct{})
+	server := openaitest.NewFunc(t, func(openaitest.Request) openaitest.Reply {
+		waiting <- struct{}{}
+		<-release
+		return openaitest.Text("The answer is 4.")
+	})
+	p := newProgram(t)
+	p.env = append(p.env, "OPENAI_API_KEY=sk-test-0123456789abcdef")
+	p.write(t, "script.yaml", "default: [{text: 'It is 4.'}]")
+	p.write(t, "pack.yaml", `pack: {slug: one, name: One, family: one}
+version:
+  number: 1
+  execution_mode: prompt_eval
+  evaluation_spec:
+    name: one
+    version_number: 1
+    judge_mode: deterministic
+    validators: [{key: right, type: contains, target: final_output, expected_from: "literal:4"}]
+    scorecard: {dimensions: [correctness]}
+challenges: [{key: add, title: Add, category: math, difficulty: easy, instructions: "What is 2 + 2?"}]
+input_sets: [{key: default, name: Default, cases: [{challenge_key: add, case_key: a}]}]
+`)
+	p.must(t, "deployment", "create", "--name", "served", "--model", "openai/gpt-test", "--base-url", server.URL)
+	first := p.command(t.Context(), "eval", "start", "--pack", "pack.yaml", "--deployment", "served", "--name", "first", "--record", "tape")
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-waiting
+	refused := func(want string, args ...string) {
+		t.Helper()
+		c := p.command(t.Context(), append([]string{"eval", "start", "--pack", "pack.yaml", "--model", "scripted/script.yaml"}, args...)...)
+		out, _ := c.CombinedOutput()
+		if got := c.ProcessState.ExitCode(); got != 64 || !strings.Contains(string(out), want) {
+			t.Errorf("%v: exit status %d, want 64 and %q:\n%s", args, got, want, out)
+		}
+	}
+	refused("tape: run first (", "--record", "tape", "--overwrite")
+	refused("records into it now: wait for it", "--replay", "tape")
+	refused("not a directory", "--record", "pack.yaml/below")
+	if err := os.Symlink("nowhere/at/all", filepath.Join(p.dir, "dangling")); err != nil {
+		t.Fatal(err)
+	}
+	refused("dangling", "--record", "dangling")
+	p.must(t, "run", "cancel", "first")
+	_ = first.Wait()
+	close(release)
+	refused("its run is over: record again with --overwrite", "--replay", "tape")
+	var list struct{ Total int }
+	p.query(t, &list, "run", "list")
+	if list.Total != 1 {
+		t.Errorf("%d runs are stored, want the first alone", list.Total)
+	}
+	p.must(t, "eval", "start", "--pack", "pack.yaml", "--model", "scripted/script.yaml", "--record", "tape", "--overwrite")
+	if out := p.must(t, "eval", "start", "--pack", "pack.yaml", "--replay", "tape"); !strings.Contains(out, "passed") {
+		t.Errorf("the recording that replaced it:\n%s", out)
 	}
 }

@@ -34,22 +34,17 @@ func (a *app) shelf() (*record.Shelf, error) {
 
 // withCache puts the cache between an execution and its models. Scripts are not
 // cached: they cost nothing, and what they say depends on what was asked before.
-func (a *app) withCache(e *execution) (done func(), err error) {
-	if !e.plan.Cache {
-		return func() {}, nil
+func (e *execution) withCache() {
+	if e.shelf == nil {
+		return
 	}
-	shelf, err := a.shelf()
-	if err != nil {
-		return nil, err
-	}
-	cache := record.NewCache(shelf, append(mapValues(e.secrets), e.clients.secrets...))
+	cache := record.NewCache(e.shelf, append(mapValues(e.secrets), e.clients.secrets...))
 	e.clients = e.clients.through(e.plan, func(of record.Scope, inner provider.Client) provider.Client {
 		if of.Provider == provider.Scripted {
 			return inner
 		}
 		return cache.Client(of, inner)
 	})
-	return func() { _ = shelf.Close() }, nil
 }
 
 func newCacheExplain(a *app) *cobra.Command {

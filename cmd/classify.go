@@ -40,6 +40,7 @@ func classify(err error) *failure {
 		{store.ErrLocked, statusTryAgain, "store_locked", ""},
 		{store.ErrNewer, statusUsage, "store_newer", "install a newer agentclash, or set AGENTCLASH_HOME to another directory"},
 		{store.ErrReadOnly, statusNoPermission, "permission_denied", "make the directory writable, or set AGENTCLASH_HOME to another one"},
+		{syscall.ENOSPC, statusTryAgain, "disk_full", "make room, then run the command again: nothing that was finished is lost"},
 		{store.ErrFull, statusTryAgain, "disk_full", "make room, then run the command again: nothing that was finished is lost"},
 		{store.ErrCorrupt, statusUnavailable, "store_damaged", "restore a backup, or set AGENTCLASH_HOME to another directory"},
 		{sandbox.ErrUnavailable, statusUnavailable, "docker_unavailable", "agentclash doctor"},

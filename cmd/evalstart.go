@@ -151,7 +151,7 @@ func (o *startOptions) check(a *app) error {
 	if o.pack == "" {
 		missing = append(missing, errors.New("--pack FILE names the challenge pack"))
 	}
-	if len(o.deployments)+len(o.models) == 0 {
+	if len(o.deployments)+len(o.models) == 0 && o.tape.player == nil {
 		missing = append(missing, errors.New("--model PROVIDER/MODEL or --deployment NAME names the agent"))
 	}
 	if len(missing) > 0 {
@@ -171,7 +171,7 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	if err != nil {
 		return err
 	}
-	deployments, err := a.deployments(ctx, o.deployments, o.models)
+	deployments, err := a.startDeployments(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -263,7 +263,10 @@ func (a *app) planStart(ctx context.Context, o *startOptions, p *pack.Pack, depl
 // replay reach nothing.
 func (a *app) reached(planned *plan.Plan, p *pack.Pack, player *record.Player) (modelClients, map[string]string, error) {
 	if player != nil {
-		return played(player, planned), playedSecrets(p), nil
+		clients := played(player, planned)
+		var err error
+		clients.secrets, err = a.hiddenValues(planned, p, player)
+		return clients, playedSecrets(p), err
 	}
 	clients, err := a.clients(planned)
 	if err != nil {
@@ -322,7 +325,7 @@ func (a *app) askStart(ctx context.Context, o *startOptions) error {
 		}
 		o.pack = choice
 	}
-	if len(o.deployments)+len(o.models) > 0 {
+	if len(o.deployments)+len(o.models) > 0 || o.tape.player != nil {
 		return nil
 	}
 	names, err := a.chooseDeployments(ctx)

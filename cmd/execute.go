@@ -41,6 +41,8 @@ type execution struct {
 	traces    traceOptions
 	player    *record.Player // of a replay
 	taped     bool           // the recording is complete
+	claim     *record.Claim  // of the directory that is recorded into
+	shelf     *record.Shelf  // of the cache
 	// finished says which attempts of a resumed run have ended
 	finished func(record.Place, int) bool
 }
@@ -75,11 +77,11 @@ func (a *app) execute(ctx context.Context, e execution) (result engine.Result, e
 	if err := a.tidy(ctx, db); err != nil {
 		return engine.Result{}, err
 	}
+	defer func() { e.releaseTape() }()
 	around, err := a.surround(ctx, &e)
 	if err != nil {
 		return engine.Result{}, err
 	}
-	defer around.closed()
 	if around.tape, err = a.claim(ctx, db, &e); err != nil {
 		return engine.Result{}, err
 	}
@@ -141,7 +143,6 @@ func (a *app) checkPlanted(e execution) error {
 type surroundings struct {
 	traces   []event.Sink
 	exported func() // waits for the collector of traces
-	closed   func() // of the cache
 	tape     *record.Recorder
 }
 
@@ -151,7 +152,9 @@ func (a *app) surround(ctx context.Context, e *execution) (s surroundings, err e
 	if s.traces, s.exported, err = a.exportLive(ctx, e.traces); err != nil {
 		return s, err
 	}
-	s.closed, err = a.withCache(e)
+	if err = a.prepareTape(e); err == nil {
+		e.withCache()
+	}
 	return s, err
 }
 

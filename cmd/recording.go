@@ -151,7 +151,7 @@ func (a *app) tape(o *startOptions, planned *plan.Plan) error {
 			return usage("replay %s: the recording is of the pack %q (%s), not of %q (%s)", o.tape.replay, h.Pack, h.Mode, planned.Pack.Slug, planned.Mode)
 		}
 		if miss := p.Check(placesOf(planned, planned.Trials)); miss != nil {
-			return (&failure{status: statusError, code: record.CodeMiss, err: fmt.Errorf("replay %s: %w", o.tape.replay, miss)}).hint("%s", recordAnew(o.tape.replay))
+			return unrecorded(o.tape.replay, h, miss)
 		}
 		if h.PackDigest != planned.Pack.Digest {
 			a.say("note: the pack is not the one that was recorded (its digest is %.12s, not %.12s): what an agent or a judge now sees differently is a miss",
@@ -227,17 +227,23 @@ func (a *app) startRecorder(e *execution) (*record.Recorder, error) {
 	if want == nil || want.Mode != plan.Recorded || e.taped {
 		return nil, nil
 	}
-	o := record.Options{Subject: subjectOf(e.plan), RunID: e.plan.RunID, Now: a.p.Now}
+	subject, err := subjectOf(e.plan)
+	if err != nil {
+		return nil, err
+	}
+	o := record.Options{Subject: subject, RunID: e.plan.RunID, Now: a.p.Now}
 	o.Secrets = append(slices.Clone(e.clients.secrets), mapValues(e.secrets)...)
+	if o.Given, err = givenTexts(e.plan, e.pack); err != nil {
+		return nil, err
+	}
 	var r *record.Recorder
-	var err error
 	if e.resumed {
-		r, err = record.Reopen(want.Dir, o, e.finished)
-	} else if err = record.Check(want.Dir, want.Overwrite); err == nil {
-		r, err = record.Create(want.Dir, o)
+		r, err = record.Reopen(e.claim, o, e.finished)
+	} else {
+		r, err = record.Create(e.claim, o)
 	}
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, tapeFailure(err)
 	}
 	e.clients = e.clients.through(e.plan, func(of record.Scope, inner provider.Client) provider.Client { return r.Client(of.Who, inner) })
 	return r, nil
@@ -260,13 +266,17 @@ func checkReopen(e *execution) error {
 	return nil
 }
 
-func subjectOf(p *plan.Plan) record.Subject {
+func subjectOf(p *plan.Plan) (record.Subject, error) {
 	s := record.Subject{
 		Pack: p.Pack.Slug, PackDigest: p.Pack.Digest, InputSet: p.InputSet, Mode: p.Mode,
 		Seed: p.Options.Seed, Repetitions: p.Options.Repetitions, RetryInvalid: p.Options.RetryInvalid,
 	}
 	for _, agent := range p.Agents {
-		s.Agents = append(s.Agents, record.Agent{Label: agent.Label, Model: agent.Deployment.Provider + "/" + agent.Deployment.Model})
+		recorded, err := recordedAgent(agent)
+		if err != nil {
+			return s, err
+		}
+		s.Agents = append(s.Agents, recorded)
 	}
 	for _, m := range p.Judges {
 		s.Judges = append(s.Judges, m.Name)
@@ -274,7 +284,7 @@ func subjectOf(p *plan.Plan) record.Subject {
 	for _, c := range p.Cases {
 		s.Cases = append(s.Cases, c.Key)
 	}
-	return s
+	return s, nil
 }
 
 // taped gives a run its recording. The function completes the recording once the
@@ -314,7 +324,7 @@ func (a *app) finishRecording(planned *plan.Plan, r *record.Recorder, result eng
 	if shown, err := filepath.Rel(a.p.Dir, dir); err == nil && filepath.IsLocal(shown) {
 		dir = shown
 	}
-	digest, missing, err := r.Finish()
+	digest, missing, err := r.Finish(result.Status == "cancelled")
 	switch {
 	case err != nil:
 		a.say("! the recording %s could not be completed: %v", dir, err)

@@ -70,7 +70,8 @@ func TestIdentity(t *testing.T) {
 		want   string // part: path of each difference
 	}{
 		{"nothing", func(*harness, *string) {}, ""},
-		{"pack name and version", in("number: 1", "number: 2"), ""},
+		{"pack version", in("number: 1", "number: 2"), ""},
+		{"pack name", in("name: Files", "name: Filed"), "the pack's name: name"},
 		{"agent name", of(func(d *plan.Deployment) { d.Name, d.Account = "other", "env://KEY" }), ""},
 		{"concurrency and retries", func(h *harness, _ *string) { h.options.Concurrency, h.options.RetryInvalid = 9, 3 }, ""},
 		{"another case", in("    cases:\n", "    cases:\n      - {challenge_key: write, case_key: two, payload: {word: bye}}\n"), ""},

@@ -72,11 +72,20 @@ func (a *attempt) useTool(ctx context.Context, call provider.ToolCall) (tool.Res
 		return tool.Result{}, fmt.Errorf("read the recorded result of %s: %w", call.Name, err)
 	}
 	if d, differ := record.Drift(was.Result, now.Result); tape.Replays() && differ {
-		a.log.emit(event.ToolDrift, event.Drift{
+		a.drifts = append(a.drifts, event.Drift{
 			ToolCallID: call.ID, ToolName: strings.TrimSpace(call.Name), Field: d.Field, Recorded: d.Recorded, Now: d.Now,
 		})
 	}
 	return tool.Result(told), nil
+}
+
+// stateDrifts states what tools said otherwise than when they were recorded. That
+// is last, so that all other facts have the numbers that they had then.
+func (a *attempt) stateDrifts() {
+	for _, d := range a.drifts {
+		a.log.emit(event.ToolDrift, d)
+	}
+	a.drifts = nil
 }
 
 func (a *attempt) tapedAnswer(ctx context.Context, result tool.Result, err error) (record.Answer, error) {

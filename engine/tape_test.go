@@ -117,13 +117,13 @@ func TestTape(t *testing.T) {
 		"good":     {model: good},
 		"tampered": {model: good, boxes: broken(sandbox.Tampered, ""), code: "tampered"},
 		"memory":   {model: good, boxes: broken(sandbox.Limit, sandbox.LimitMemory), code: "memory_limit"},
-		"reply in no time": {spec: "runtime_limits: {max_duration_ms: 20}", code: "timeout", model: func(ctx context.Context, _ provider.Request) (provider.Response, error) {
+		"reply in no time": {spec: "runtime_limits: {max_duration_ms: 200}", code: "timeout", model: func(ctx context.Context, _ provider.Request) (provider.Response, error) {
 			<-ctx.Done()
 			return provider.Response{}, provider.FromContext(ctx, "openai")
 		}},
 		"silence for half of the time": {spec: "runtime_limits: {max_duration_ms: 20}", code: "timeout", model: silentFor(10 * time.Millisecond)},
 		"silence for more than that":   {spec: "runtime_limits: {max_duration_ms: 20}", code: "timeout", model: silentFor(11 * time.Millisecond), invalid: true},
-		"tool in no time": {spec: "runtime_limits: {max_duration_ms: 20}", code: "timeout", boxes: func(p *sandboxtest.MemoryProvider) {
+		"tool in no time": {spec: "runtime_limits: {max_duration_ms: 200}", code: "timeout", boxes: func(p *sandboxtest.MemoryProvider) {
 			p.HandleExec(func(ctx context.Context, _ sandbox.Command) (sandbox.Result, error) {
 				<-ctx.Done()
 				return sandbox.Result{}, context.Cause(ctx)
@@ -152,7 +152,7 @@ func TestTape(t *testing.T) {
 			}
 			dir := t.TempDir() + "/tape"
 			o := record.Options{RunID: "r", Now: time.Now, Subject: record.Subject{Repetitions: 1, Cases: []string{"one"}, Agents: []record.Agent{{Label: "gpt"}}}}
-			recorder, err := record.Create(dir, o)
+			recorder, err := record.Create(taken(t, dir), o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -161,7 +161,7 @@ func TestTape(t *testing.T) {
 			if got := attempts[len(attempts)-1]; got.Code != row.code || (got.Outcome == scoring.OutcomeInvalid) != row.invalid {
 				t.Fatalf("got %s %q (%s), want %q, invalid: %v", got.Outcome, got.Code, got.Reason, row.code, row.invalid)
 			}
-			if _, missing, err := recorder.Finish(); err != nil || missing != nil {
+			if _, missing, err := recorder.Finish(false); err != nil || missing != nil {
 				t.Fatal(missing, err)
 			}
 			player, err := record.Open(dir)
@@ -194,6 +194,17 @@ func silentFor(d time.Duration) func(context.Context, provider.Request) (provide
 	}
 }
 
+// taken is a directory that was taken for a recording.
+func taken(t *testing.T, dir string) *record.Claim {
+	t.Helper()
+	c, err := record.Take(dir, "the test", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Release)
+	return c
+}
+
 // TestTapeLeavesOutWhatTheMachineLost: a box that is lost is no behaviour of an
 // agent's. The attempt after it is what is recorded.
 func TestTapeLeavesOutWhatTheMachineLost(t *testing.T) {
@@ -208,7 +219,7 @@ func TestTapeLeavesOutWhatTheMachineLost(t *testing.T) {
 	})
 	dir := t.TempDir()
 	o := record.Options{RunID: "r", Now: time.Now, Subject: record.Subject{Repetitions: 1, Cases: []string{"one"}, Agents: []record.Agent{{Label: "agent-0"}}}}
-	recorder, err := record.Create(dir, o)
+	recorder, err := record.Create(taken(t, dir), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +228,7 @@ func TestTapeLeavesOutWhatTheMachineLost(t *testing.T) {
 	if got := h.trials(t); len(got) != 2 || got[1].Outcome != "passed" {
 		t.Fatalf("got %+v, want an invalid attempt and one that passed", got)
 	}
-	if _, missing, err := recorder.Finish(); err != nil || missing != nil {
+	if _, missing, err := recorder.Finish(false); err != nil || missing != nil {
 		t.Fatal(missing, err)
 	}
 	player, err := record.Open(dir)

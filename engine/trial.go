@@ -66,6 +66,7 @@ type attempt struct {
 	time       *timebox.Box  // of the agent's part; nil outside of it
 	waited     time.Duration // of that part, for the provider
 	waitsSince time.Time
+	drifts     []event.Drift // of tools, on a replay
 	again      bool          // another attempt of the trial follows this one
 	wait       time.Duration // before it, as the provider asked
 }
@@ -84,6 +85,9 @@ func (a *attempt) do(ctx context.Context) (ending, error) {
 	}
 	if end.scored() {
 		end = a.guarded(func() ending { return a.askJudges(ctx, end) })
+	}
+	if end.fault == faultHalt {
+		a.stateDrifts()
 	}
 	return end, a.log.err
 }
@@ -123,6 +127,7 @@ func (a *attempt) finish(end ending, again bool) (scoring.Trial, fault, error) {
 		}
 	}
 	a.again = again && a.retries(end)
+	a.stateDrifts()
 	a.log.emitAs(event.SourceRun, event.TrialDone, event.TrialEnd{Trial: result, WillRetry: a.again})
 	return result, end.fault, a.log.err
 }

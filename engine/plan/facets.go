@@ -45,6 +45,7 @@ func (x *identifier) of(t Trial) (Identity, error) {
 		limits["usd_per_million_tokens"] = []float64{in, out}
 	}
 	parts := slices.Concat(x.common, x.lanes[t.Agent], own, []facet{
+		x.part("the task as an endpoint is sent it", sentTask(x.plan.Source, c, d)),
 		x.part("the limits", limits),
 		x.part("the repetition", t.Repetition),
 	})
@@ -145,9 +146,10 @@ func (x *identifier) givenParts(src *pack.Pack, c pack.Case) []facet {
 	instructions, files := view.Challenge.Instructions, fileDigests(src.WorkspaceFiles(c))
 	view.Challenge.Instructions = ""
 	if src.Asks() {
-		view.Challenge, files = pack.ViewChallenge{}, nil
+		view.Pack, view.Challenge, files = pack.ViewPack{}, pack.ViewChallenge{}, nil
 	}
 	return []facet{
+		x.part("the pack's name", view.Pack),
 		x.part("the instructions", instructions),
 		x.part("the challenge", view.Challenge),
 		x.part("the files in the workspace", files),
@@ -155,6 +157,15 @@ func (x *identifier) givenParts(src *pack.Pack, c pack.Case) []facet {
 		x.part("the inputs", view.Case.Inputs),
 		x.part("the simulated user", c.UserSimulator),
 	}
+}
+
+// sentTask is what an endpoint is sent besides a question that shows other agents
+// nothing else of the task, nil for those.
+func sentTask(src *pack.Pack, c pack.Case, d Deployment) any {
+	if !d.IsHTTP() || !src.Asks() {
+		return nil
+	}
+	return src.AgentView(c)
 }
 
 func (x *identifier) caseParts(c pack.Case) []facet {

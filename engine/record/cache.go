@@ -219,6 +219,9 @@ func (c *Cache) why(now Entry, place string) string {
 		return "nothing was kept of this call before"
 	}
 	e, err := c.Get(key)
+	if errors.Is(err, errChanged) {
+		return "what was kept of this call was changed on disk: it is not used"
+	}
 	if err != nil {
 		return "what was kept of this call is gone"
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/agentclash/agentclash/engine/redact"
 )
 
 // Difference is the first field in which something is not what was recorded.
@@ -157,8 +159,14 @@ func texts(field, was, now string) Difference {
 	for i < min(len(was), len(now)) && was[i] == now[i] {
 		i++
 	}
+	if strings.Count(was, redact.Mark) > strings.Count(now, redact.Mark) {
+		return Difference{field, around(was, i), unsaid}
+	}
 	return Difference{field, around(was, i), around(now, i)}
 }
+
+// unsaid stands for a text that may hold what was taken out of the recorded one.
+const unsaid = "something that is not shown, for a secret was taken out of what was recorded"
 
 func around(s string, at int) string {
 	from, to := max(at-shownBefore, 0), min(at+shownAfter, len(s))

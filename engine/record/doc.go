@@ -15,8 +15,9 @@
 //	DIR/rankings/CASE.rN.jsonl       what judges said who compare several trials
 //
 // The first line of a file says whose it is. Each other line is an attempt's
-// beginning or one exchange; a model's request holds only what is new since the
-// one before. A trial's file is replaced as a whole when an attempt ends, so that
-// a process that dies leaves whole files, and a recording.json that does not say
-// complete.
+// beginning, one exchange, or an attempt's end with the digest of its lines; a
+// model's request holds only what is new since the one before. A trial's file is
+// replaced as a whole when an attempt ends, so that a process that dies leaves
+// whole files, and a recording.json that does not say complete. One process at a
+// time records into a directory: [Take].
 package record

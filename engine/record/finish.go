@@ -8,8 +8,8 @@ import (
 )
 
 // Finish completes the recording. missing are the trials that are not in it,
-// for which it stays incomplete.
-func (r *Recorder) Finish() (digest string, missing []Place, err error) {
+// for which it stays incomplete: for good when the run is over.
+func (r *Recorder) Finish(over bool) (digest string, missing []Place, err error) {
 	if on, err := readHeader(r.dir); err != nil || on.RunID != r.header.RunID {
 		return "", nil, cmp.Or(err, errors.New("another run has begun to record in the same directory"))
 	}
@@ -32,9 +32,17 @@ func (r *Recorder) Finish() (digest string, missing []Place, err error) {
 		h.Files[p.file()] = digestOf(raw)
 	}
 	if len(missing) > 0 {
-		return "", missing, nil
+		if over {
+			r.header.RunID = ""
+			err = r.writeHeader()
+		}
+		return "", missing, err
 	}
 	h.RunID, h.Complete = "", true
 	r.header = h
-	return h.Digest(), nil, r.writeHeader()
+	if err := r.writeHeader(); err != nil {
+		return "", nil, err
+	}
+	h, err = readHeader(r.dir)
+	return h.Sum, nil, err
 }

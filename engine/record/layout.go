@@ -1,20 +1,24 @@
 package record
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/agentclash/agentclash/engine/provider"
+	"github.com/agentclash/agentclash/engine/redact"
 )
 
 // What a recording is called and how large it may be.
 const (
 	format  = "agentclash-recording"
-	version = 1
+	version = 2
 
 	headerFile  = "recording.json"
 	trialsDir   = "trials"
@@ -30,12 +34,15 @@ type Header struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
 	Subject
-	// RunID is the run that is being recorded, "" once it is complete: a
-	// recording holds no random id.
+	// RunID is the run that is being recorded, "" once it is complete (a recording
+	// holds no random id) or never will be.
 	RunID string `json:"run_id,omitempty"`
 	// Complete says that every trial is there, with the digest of its file.
 	Complete bool              `json:"complete"`
 	Files    map[string]string `json:"files,omitempty"` // sha256 hex by path
+	Removed  *Removed          `json:"removed,omitempty"`
+	// Sum is the sha256 of all the rest, in hex: see Digest.
+	Sum string `json:"digest"`
 }
 
 // Subject is what was recorded.
@@ -70,6 +77,9 @@ func (s Subject) places() []Place {
 type Agent struct {
 	Label string `json:"label"`
 	Model string `json:"model"` // provider/model
+	// Deployment is all that was set of the agent, as the run's plan writes it,
+	// without where its key is.
+	Deployment json.RawMessage `json:"deployment,omitempty"`
 }
 
 // Place is whose exchanges a file holds: those of a trial, or with no Agent the
@@ -117,14 +127,61 @@ func fileName(label string) string {
 	return "_" + strings.TrimLeft(plain, ".") + "-" + hex.EncodeToString(sum[:4])
 }
 
-// Digest names a complete recording by its contents.
+// Digest names a recording by its contents: the sha256, in hex, of all that its
+// header says, without white space. The header says it, too, so that a change is
+// seen.
 func (h Header) Digest() string {
+	h.Sum = ""
 	raw, err := json.Marshal(h)
 	if err != nil {
 		panic(err) // strings and numbers always encode
 	}
 	return digestOf(raw)
 }
+
+// encode is a header as it is written, with its digest and without secrets.
+func (h Header) encode(r *redact.Redactor) ([]byte, error) {
+	raw, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	var clean Header // what is read back is what the digest is of
+	if err := json.Unmarshal(r.JSON(raw), &clean); err != nil {
+		return nil, err
+	}
+	clean.Sum = clean.Digest()
+	raw, err = json.MarshalIndent(clean, "", "  ")
+	return append(raw, '\n'), err
+}
+
+// parseHeader reads what encode has written. White space apart, any other text is
+// refused.
+func parseHeader(raw []byte) (Header, error) {
+	var h Header
+	err := json.Unmarshal(raw, &h)
+	switch {
+	case h.Format == format && h.Version != version && h.Version != 0:
+		return Header{}, fmt.Errorf("it has the format version %d, and this program reads %d: record again with this version", h.Version, version)
+	case err != nil:
+		return Header{}, fmt.Errorf("%s cannot be read: %w", headerFile, err)
+	case h.Format != format || h.Version != version:
+		return Header{}, fmt.Errorf("%s is not of a recording: its format is %q", headerFile, h.Format)
+	}
+	// keys that are written otherwise, and others, are read past
+	var is bytes.Buffer
+	want, err := json.Marshal(h)
+	if err = cmp.Or(err, json.Compact(&is, raw)); err != nil {
+		return Header{}, err
+	}
+	if !bytes.Equal(is.Bytes(), want) || h.Sum != h.Digest() {
+		return Header{}, fmt.Errorf("%s was changed after it was recorded", headerFile)
+	}
+	return h, nil
+}
+
+// attemptDigest is the digest of an attempt's lines, of whom its file says that
+// they are.
+func attemptDigest(first, lines []byte) string { return digestOf(slices.Concat(first, lines)) }
 
 func digestOf(b []byte) string {
 	sum := sha256.Sum256(b)

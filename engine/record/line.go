@@ -19,6 +19,7 @@ const (
 	kindTool    = "tool"
 	kindHTTP    = "http"
 	kindEgress  = "egress"
+	kindEnd     = "end" // of an attempt
 )
 
 // line is one line of a place's file, all but the first.
@@ -49,6 +50,10 @@ type line struct {
 	At        int            `json:"at,omitempty"` // how often they were stated before, from 1
 	Decisions []event.Egress `json:"decisions,omitempty"`
 
+	// Digest is that of an attempt's lines, which kindEnd ends: it is seen when they
+	// are edited, also while the recording is not complete.
+	Digest string `json:"digest,omitempty"`
+
 	number   int               // of the line in its file
 	messages []json.RawMessage // of the request, all of them
 }
@@ -71,6 +76,7 @@ type Lost struct {
 // requestOf is a request as it is recorded, with its messages apart.
 func requestOf(req provider.Request, m ids) (fields, []json.RawMessage, error) {
 	req = m.plain(req)
+	req.Seed = 0 // what goes by it is the script's, which is not asked on a replay
 	all, err := encode(&req)
 	if err != nil {
 		return nil, nil, err
@@ -196,32 +202,61 @@ func parse(raw []byte, want Place) ([]*attempt, error) {
 	if len(raw) == 0 || raw[len(raw)-1] != '\n' {
 		return nil, errors.New("its last line is torn")
 	}
-	var list []*attempt
+	f := parsing{whose: want}
 	for n := 1; len(raw) > 0; n++ {
-		end := bytes.IndexByte(raw, '\n')
-		text := raw[:end]
-		raw = raw[end+1:]
-		if n == 1 {
-			var whose Place
-			if err := json.Unmarshal(text, &whose); err != nil || whose != want {
-				return nil, fmt.Errorf("line 1 does not say that it is of %s", want)
-			}
-			continue
-		}
-		l := line{number: n}
-		err := json.Unmarshal(text, &l)
-		switch {
-		case err != nil:
-		case l.Kind == kindAttempt:
-			list = append(list, newAttempt(l.Attempt))
-		case len(list) == 0:
-			err = errors.New("it belongs to no attempt")
-		default:
-			err = list[len(list)-1].take(l)
-		}
-		if err != nil {
+		end := bytes.IndexByte(raw, '\n') + 1
+		if err := f.line(n, raw[:end]); err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
+		raw = raw[end:]
 	}
-	return list, nil
+	if f.open {
+		return nil, errors.New("its last attempt has no end")
+	}
+	return f.list, nil
+}
+
+// parsing is a file that is being read.
+type parsing struct {
+	whose Place
+	first []byte
+	lines []byte // of the attempt that goes on
+	open  bool
+	list  []*attempt
+}
+
+func (f *parsing) line(n int, text []byte) error {
+	if n == 1 {
+		var whose Place
+		if err := json.Unmarshal(text, &whose); err != nil || whose != f.whose {
+			return fmt.Errorf("it does not say that the file is of %s", f.whose)
+		}
+		f.first = text
+		return nil
+	}
+	l := line{number: n}
+	if err := json.Unmarshal(text, &l); err != nil {
+		return err
+	}
+	switch {
+	case l.Kind == kindAttempt && f.open:
+		return errors.New("the attempt before it has no end")
+	case l.Kind == kindAttempt:
+		f.open, f.lines = true, nil
+		f.list = append(f.list, newAttempt(l.Attempt))
+	case !f.open:
+		return errors.New("it belongs to no attempt")
+	case l.Kind == kindEnd:
+		f.open = false
+		if got := attemptDigest(f.first, f.lines); got != l.Digest {
+			return fmt.Errorf("the attempt was changed after it was recorded (its digest is %.12s, not %.12s)", got, l.Digest)
+		}
+		return nil
+	default:
+		if err := f.list[len(f.list)-1].take(l); err != nil {
+			return err
+		}
+	}
+	f.lines = append(f.lines, text...)
+	return nil
 }

@@ -49,12 +49,23 @@ func conversation() provider.Request {
 	}
 }
 
+// taken is a directory that was taken for a recording.
+func taken(t *testing.T, dir string) *Claim {
+	t.Helper()
+	c, err := Take(dir, "the test", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Release)
+	return c
+}
+
 // recorded is a recording of one call with a request.
 func recorded(t *testing.T, req provider.Request) *Player {
 	t.Helper()
 	dir := t.TempDir() + "/tape"
-	subject := Subject{Pack: "p", PackDigest: "d", Mode: "native", Repetitions: 1, Agents: []Agent{{"gpt", "openai/gpt-test"}}, Cases: []string{"fizz"}}
-	r, err := Create(dir, Options{Subject: subject, RunID: "run", Now: time.Now})
+	subject := Subject{Pack: "p", PackDigest: "d", Mode: "native", Repetitions: 1, Agents: []Agent{{Label: "gpt", Model: "openai/gpt-test"}}, Cases: []string{"fizz"}}
+	r, err := Create(taken(t, dir), Options{Subject: subject, RunID: "run", Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,14 +76,14 @@ func recorded(t *testing.T, req provider.Request) *Player {
 	if err := r.End(req.Ref, true); err != nil {
 		t.Fatal(err)
 	}
-	if _, missing, err := r.Finish(); err != nil || missing != nil {
+	if _, missing, err := r.Finish(false); err != nil || missing != nil {
 		t.Fatal(missing, err)
 	}
 	p, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = p.Close(), r.Close() })
+	t.Cleanup(func() { _ = p.Close() })
 	return p
 }
 

@@ -65,7 +65,7 @@ func Open(dir string) (*Player, error) {
 	case errors.Is(err, errNone):
 		err = fmt.Errorf("it is no recording: %w", err)
 	case err == nil && !h.Complete:
-		err = fmt.Errorf("the recording was never completed: agentclash run resume %s goes on with it, or record again with --overwrite", runID(h))
+		err = incomplete(root, h)
 	case err == nil:
 		err = verify(root, h)
 	}
@@ -73,6 +73,17 @@ func Open(dir string) (*Player, error) {
 		return nil, doing(errors.Join(err, root.Close()))
 	}
 	return &Player{name: dir, dir: root, header: h, redact: redact.New(nil), missed: func(*Miss) {}, places: map[Place]*playing{}}, nil
+}
+
+// incomplete says what can be done with a recording that lacks something.
+func incomplete(dir *os.Root, h Header) error {
+	if who := holder(dir); who != "" {
+		return fmt.Errorf("%s records into it now: wait for it", who)
+	}
+	if h.RunID == "" {
+		return errors.New("the recording was never completed, and its run is over: record again with --overwrite")
+	}
+	return fmt.Errorf("the recording was never completed: agentclash run resume %s goes on with it, or record again with --overwrite", runID(h))
 }
 
 // runID is the run of an incomplete recording, as long as it is an id: it is
@@ -113,11 +124,15 @@ func (p *Player) Check(trials []Place) *Miss {
 func (p *Player) lacks(t Place) string {
 	var labels []string
 	for _, a := range p.header.Agents {
-		labels = append(labels, fmt.Sprintf("%q", a.Label))
+		label := fmt.Sprintf("%q", a.Label)
+		if a.Model != a.Label {
+			label += fmt.Sprintf(" (%s)", a.Model)
+		}
+		labels = append(labels, label)
 	}
 	switch {
 	case !slices.ContainsFunc(p.header.Agents, func(a Agent) bool { return a.Label == t.Agent }):
-		return "the recording has the agents " + strings.Join(labels, ", ")
+		return "agents are told apart by their names, and the recording has " + strings.Join(labels, ", ")
 	case !slices.Contains(p.header.Cases, t.Case):
 		return fmt.Sprintf("the recording has %d case(s), and not this one", len(p.header.Cases))
 	}

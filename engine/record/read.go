@@ -1,8 +1,6 @@
 package record
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -53,18 +51,7 @@ func readHeader(dir *os.Root) (Header, error) {
 	if err != nil {
 		return Header{}, err
 	}
-	var h Header
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	err = dec.Decode(&h)
-	switch {
-	case h.Format == format && h.Version != version && h.Version != 0:
-		return Header{}, fmt.Errorf("it has the format version %d, and this program reads %d: record again with this version", h.Version, version)
-	case err != nil:
-		return Header{}, fmt.Errorf("%s cannot be read: %w", headerFile, err)
-	case h.Format != format || h.Version != version:
-		return Header{}, fmt.Errorf("%s is not of a recording: its format is %q", headerFile, h.Format)
-	}
-	return h, nil
+	return parseHeader(raw)
 }
 
 // verify sees that the files are those that the header lists, each as it was

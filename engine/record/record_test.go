@@ -69,7 +69,7 @@ func TestReplies(t *testing.T) {
 	clock := time.Unix(0, 0)
 	o := Options{RunID: "r", Secrets: []string{secret}, Now: func() time.Time { clock = clock.Add(5 * time.Millisecond); return clock },
 		Subject: Subject{Repetitions: 1, Cases: []string{"c"}, Agents: []Agent{{Label: "a"}}}}
-	r, err := Create(dir, o)
+	r, err := Create(taken(t, dir), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestReplies(t *testing.T) {
 	if err := r.End(at1("a", "c"), true); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := r.Finish(); err != nil {
+	if _, _, err := r.Finish(false); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(filepath.Join(dir, "trials", "a", "c.r1.jsonl"))
@@ -240,6 +240,12 @@ func TestShelf(t *testing.T) {
 				t.Fatal(err)
 			}
 			spoiled = bytes.Replace(raw, []byte(`"model":"m"`), []byte(`"model":"n"`), 1)
+			if i%2 == 0 {
+				spoiled = bytes.Replace(raw, []byte(`"text":"answer`), []byte(`"text":"ansver`), 1)
+			}
+			if bytes.Equal(spoiled, raw) {
+				t.Fatalf("nothing to spoil in %s", raw)
+			}
 		}
 		if err := os.WriteFile(filepath.Join(dir, repliesDir, k.Key), spoiled, 0o600); err != nil {
 			t.Fatal(err)

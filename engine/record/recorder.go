@@ -22,13 +22,16 @@ type Options struct {
 	Subject Subject
 	RunID   string
 	Secrets []string // that must not be written
-	Now     func() time.Time
+	// Given are the texts that the run's agents and judges may be told. Secrets
+	// that stand there are told apart by digests: see [Removed].
+	Given []string
+	Now   func() time.Time
 }
 
 // Recorder writes a recording. It is safe for concurrent use, one goroutine a
 // trial.
 type Recorder struct {
-	dir    *os.Root
+	dir    *os.Root // of the claim, which outlives the recorder
 	header Header
 	redact *redact.Redactor
 	now    func() time.Time
@@ -66,7 +69,9 @@ func Check(dir string, overwrite bool) error {
 	if err != nil {
 		return fmt.Errorf("record into %s: %w", dir, err)
 	}
-	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.Name() == headerFile+partSuffix }) // of one that was killed at once
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { // of one that was killed at once
+		return e.Name() == headerFile+partSuffix || e.Name() == lockFile
+	})
 	if len(entries) == 0 {
 		return nil
 	}
@@ -84,44 +89,40 @@ func Check(dir string, overwrite bool) error {
 	return nil
 }
 
-// Create begins a recording in dir, which Check has found fit.
-func Create(dir string, o Options) (*Recorder, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("record into %s: %w", dir, err)
-	}
-	r, err := newRecorder(dir, o)
-	if err != nil {
-		return nil, err
-	}
-	err = r.writeHeader() // first, so that what is left of an earlier one is never taken for whole
+// Create begins a recording in a directory that was taken for it.
+func Create(c *Claim, o Options) (*Recorder, error) {
+	r := newRecorder(c, o)
+	r.header.Removed = removed(nil, o.Secrets, o.Given)
+	err := r.writeHeader() // first, so that what is left of an earlier one is never taken for whole
 	for _, old := range []string{trialsDir, rankingsDir} {
 		err = cmp.Or(err, r.dir.RemoveAll(old))
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("record into %s: %w", dir, err), r.dir.Close())
+		return nil, fmt.Errorf("record into %s: %w", c.dir, err)
 	}
 	return r, nil
 }
 
-func newRecorder(dir string, o Options) (*Recorder, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, fmt.Errorf("record into %s: %w", dir, err)
-	}
+func newRecorder(c *Claim, o Options) *Recorder {
 	return &Recorder{
-		dir: root, redact: redact.New(o.Secrets), now: o.Now, header: Header{Format: format, Version: version, Subject: o.Subject, RunID: o.RunID},
+		dir: c.root, redact: redact.New(o.Secrets), now: o.Now, header: Header{Format: format, Version: version, Subject: o.Subject, RunID: o.RunID},
 		places: map[Place]*writing{}, sizes: map[string]int64{},
-	}, nil
+	}
 }
 
 func newWriting(p Place) *writing {
 	w := &writing{before: map[string]*line{}}
+	w.kept.Write(firstLine(p))
+	return w
+}
+
+// firstLine says whose a file is.
+func firstLine(p Place) []byte {
 	first, err := compact(p)
 	if err != nil {
 		panic(err) // two strings and a number
 	}
-	w.kept.Write(append(first, '\n'))
-	return w
+	return append(first, '\n')
 }
 
 // Replays is false.
@@ -265,7 +266,12 @@ func (r *Recorder) End(ref provider.Ref, keep bool) error {
 		return r.fail(p, err)
 	}
 	if keep {
+		last, err := compact(line{Kind: kindEnd, Digest: attemptDigest(firstLine(p), w.current.Bytes())})
+		if err != nil {
+			return r.fail(p, err)
+		}
 		w.kept.Write(w.current.Bytes())
+		w.kept.Write(append(last, '\n'))
 		if err := r.write(p.file(), w.kept.Bytes()); err != nil {
 			return r.fail(p, err)
 		}
@@ -296,19 +302,15 @@ func (r *Recorder) count(path string, size int64) error {
 	return nil
 }
 
-// Abandon takes back a recording in which nothing has been recorded, and closes
-// it.
-func (r *Recorder) Abandon() error { return errors.Join(r.dir.Remove(headerFile), r.dir.Close()) }
-
-// Close releases the directory.
-func (r *Recorder) Close() error { return r.dir.Close() }
+// Abandon takes back a recording in which nothing has been recorded.
+func (r *Recorder) Abandon() error { return r.dir.Remove(headerFile) }
 
 func (r *Recorder) writeHeader() error {
-	raw, err := json.MarshalIndent(r.header, "", "  ")
+	raw, err := r.header.encode(r.redact)
 	if err != nil {
 		return err
 	}
-	return r.write(headerFile, append(r.redact.JSON(raw), '\n'))
+	return r.write(headerFile, raw)
 }
 
 // write replaces a file as a whole.

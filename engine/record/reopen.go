@@ -10,15 +10,18 @@ import (
 	"slices"
 )
 
-// Reopen goes on with the recording of a run that was interrupted. finished says
-// which attempts have ended; others are not kept.
-func Reopen(dir string, o Options, finished func(Place, int) bool) (*Recorder, error) {
-	r, err := newRecorder(dir, o)
-	if err != nil {
-		return nil, err
+// Reopen goes on with the recording of a run that was interrupted, in a directory
+// that was taken again. finished says which attempts have ended; others are not
+// kept.
+func Reopen(c *Claim, o Options, finished func(Place, int) bool) (*Recorder, error) {
+	r := newRecorder(c, o)
+	err := r.reopen(finished)
+	if err == nil {
+		r.header.Removed = removed(r.header.Removed, o.Secrets, o.Given)
+		err = r.writeHeader()
 	}
-	if err := r.reopen(finished); err != nil {
-		return nil, errors.Join(fmt.Errorf("go on with the recording %s: %w", dir, err), r.dir.Close())
+	if err != nil {
+		return nil, fmt.Errorf("go on with the recording %s: %w", c.dir, err)
 	}
 	return r, nil
 }
@@ -31,7 +34,7 @@ var ErrComplete = errors.New("it is complete: what is run again cannot be added"
 func CheckReopen(dir, runID string) error {
 	root, err := os.OpenRoot(dir)
 	if err == nil {
-		err = continues(root, runID)
+		_, err = continues(root, runID)
 		_ = root.Close() // what was only read loses nothing
 	}
 	if err != nil {
@@ -40,23 +43,29 @@ func CheckReopen(dir, runID string) error {
 	return nil
 }
 
-func continues(dir *os.Root, runID string) error {
+// continues reads the header of a recording that the run can go on with. One whose
+// process was killed before it began has none.
+func continues(dir *os.Root, runID string) (Header, error) {
 	h, err := readHeader(dir)
 	switch {
+	case errors.Is(err, errNone) && empty(dir):
+		return Header{}, nil
 	case err != nil:
-		return err
+		return Header{}, err
 	case h.Complete:
-		return ErrComplete
+		return Header{}, ErrComplete
 	case h.RunID != runID:
-		return errors.New("it is of another run")
+		return Header{}, errors.New("it is of another run")
 	}
-	return nil
+	return h, nil
 }
 
 func (r *Recorder) reopen(finished func(Place, int) bool) error {
-	if err := continues(r.dir, r.header.RunID); err != nil {
+	h, err := continues(r.dir, r.header.RunID)
+	if err != nil {
 		return err
 	}
+	r.header.Removed = h.Removed
 	for _, p := range r.header.places() {
 		raw, err := readFile(r.dir, p.file(), maxFile)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -83,6 +92,12 @@ func (r *Recorder) reopen(finished func(Place, int) bool) error {
 		}
 	}
 	return nil
+}
+
+// empty says that nothing has been recorded.
+func empty(dir *os.Root) bool {
+	_, err := dir.Lstat(trialsDir)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // resume takes over the attempts of a file that have ended.

@@ -58,11 +58,18 @@ func OpenShelf(dir string, most int64, now func() time.Time) (*Shelf, error) {
 // Close releases the directory.
 func (s *Shelf) Close() error { return s.dir.Close() }
 
-// Get reads an entry by its key.
+// errChanged is an entry that is not what was kept.
+var errChanged = errors.New("it was changed on disk after it was kept")
+
+// Get reads an entry by its key. Its file begins with the digest of the rest.
 func (s *Shelf) Get(key string) (Entry, error) {
 	raw, err := readFile(s.dir, repliesDir+"/"+key, maxEntry)
 	if err != nil {
 		return Entry{}, err
+	}
+	sum, raw, _ := bytes.Cut(raw, []byte("\n"))
+	if string(sum) != digestOf(raw) {
+		return Entry{}, errChanged
 	}
 	var e Entry
 	if err := json.Unmarshal(raw, &e); err != nil {
@@ -121,8 +128,9 @@ func (s *Shelf) touch(key string) {
 	_ = s.dir.Chtimes(repliesDir+"/"+key, now, now) // else it is evicted a little early
 }
 
-// put writes an entry, and makes room when there are too many.
+// put writes an entry with its digest, and makes room when there are too many.
 func (s *Shelf) put(key, place string, raw []byte) error {
+	raw = append([]byte(digestOf(raw)+"\n"), raw...)
 	if err := s.write(repliesDir+"/"+key, raw); err != nil {
 		return err
 	}

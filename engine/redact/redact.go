@@ -13,7 +13,8 @@ import (
 // would blacken innocent text, and `secret set` refuses them.
 const MinBytes = encodings.MinBytes
 
-const redacted = "[redacted]"
+// Mark stands in the place of a value.
+const Mark = "[redacted]"
 
 // Redactor removes values. The zero Redactor removes none. It does not change
 // once it is made.
@@ -74,7 +75,7 @@ func (r *Redactor) String(s string) string { return string(r.Bytes([]byte(s))) }
 func without(needles [][]byte, text []byte) []byte {
 	for _, n := range needles {
 		if bytes.Contains(text, n) {
-			text = bytes.ReplaceAll(text, n, []byte(redacted))
+			text = bytes.ReplaceAll(text, n, []byte(Mark))
 		}
 	}
 	return text
@@ -120,7 +121,7 @@ func cut(text, joined, needle []byte, at int, kind encodings.Breaks) []byte {
 	cursor, last := encodings.Cursor[[]byte]{Text: text, Kind: kind}, 0
 	for {
 		start, end := cursor.Span(at, len(needle))
-		out = append(append(out, text[last:start]...), redacted...)
+		out = append(append(out, text[last:start]...), Mark...)
 		last, at = end, at+len(needle)
 		next := bytes.Index(joined[at:], needle)
 		if next < 0 {
@@ -181,7 +182,7 @@ func (r *Redactor) JSON(raw []byte) []byte {
 func (r *Redactor) inside(text []byte) []byte {
 	clean := r.joined(without(r.escaped, text))
 	if len(clean) != len(text) && !json.Valid(slices.Concat([]byte(`"`), clean, []byte(`"`))) {
-		return []byte(redacted)
+		return []byte(Mark)
 	}
 	return clean
 }
@@ -193,7 +194,7 @@ func (r *Redactor) Text(s string) string {
 	}
 	var out string
 	if json.Unmarshal(r.JSON([]byte(`"`+inJSON(s, false)+`"`)), &out) != nil {
-		return redacted // a needle cut an escape in two: say nothing rather than too much
+		return Mark // a needle cut an escape in two: say nothing rather than too much
 	}
 	return out
 }
