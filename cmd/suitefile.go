@@ -26,7 +26,8 @@ func (a *app) suiteDir() string {
 	if err != nil {
 		home = "" // then no directory is mistaken for it
 	}
-	return regression.Home(a.p.Dir, home)
+	// the user's own is none of a repository, also when AGENTCLASH_HOME is another
+	return regression.Home(a.p.Dir, home, filepath.Join(a.p.Getenv("HOME"), ".agentclash"))
 }
 
 // shown is a path as people type it: below the working directory without it.

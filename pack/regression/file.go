@@ -20,15 +20,15 @@ var ErrChanged = errors.New("the file was changed meanwhile")
 
 // Home is the directory of the suites for a working directory: that of the
 // nearest directory upwards that has .agentclash.yaml or .agentclash, without
-// one that of the working directory itself. It need not exist. Not is a
-// directory that is no project's .agentclash, such as the user's own.
-func Home(dir, not string) string {
+// one that of the working directory itself. It need not exist. Not are
+// directories that are no project's .agentclash, such as the user's own.
+func Home(dir string, not ...string) string {
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(filepath.Join(at, ".agentclash.yaml")); err == nil {
 			return filepath.Join(at, filepath.FromSlash(Dir))
 		}
 		own := filepath.Join(at, ".agentclash")
-		if info, err := os.Stat(own); err == nil && info.IsDir() && own != not {
+		if info, err := os.Stat(own); err == nil && info.IsDir() && !slices.Contains(not, own) {
 			return filepath.Join(at, filepath.FromSlash(Dir))
 		}
 		if at == filepath.Dir(at) {

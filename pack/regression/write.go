@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -245,6 +246,24 @@ func readNode(dec *json.Decoder, quoted bool) (*yaml.Node, error) {
 	return n, err
 }
 
+// survives says whether a text reads back as it is written; not every text does in
+// every style.
+func survives(n *yaml.Node) bool {
+	out, err := encode(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{n}})
+	if err != nil {
+		return false
+	}
+	var back yaml.Node
+	if err := yaml.Unmarshal(out, &back); err != nil || len(back.Content) != 1 || len(back.Content[0].Content) != 1 {
+		return false
+	}
+	got := back.Content[0].Content[0]
+	return got.Kind == yaml.ScalarNode && got.ShortTag() == "!!str" && got.Value == n.Value
+}
+
+// oldBool is text that older YAML readers take for true or false.
+var oldBool = regexp.MustCompile(`^(?i:y|yes|n|no|on|off)$`)
+
 func scalar(token json.Token, quoted bool) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode}
 	switch v := token.(type) {
@@ -260,10 +279,13 @@ func scalar(token json.Token, quoted bool) *yaml.Node {
 	case string:
 		n.Tag, n.Value = "!!str", v
 		switch {
-		case quoted:
+		case quoted, oldBool.MatchString(v):
 			n.Style = yaml.DoubleQuotedStyle
 		case strings.Contains(v, "\n"):
 			n.Style = yaml.LiteralStyle
+		}
+		if !survives(n) {
+			n.Style = yaml.DoubleQuotedStyle
 		}
 	}
 	return n
