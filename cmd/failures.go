@@ -148,6 +148,8 @@ func (a *app) showFailures(ctx context.Context, db *store.DB, r store.Run, o fai
 type failureReviewer struct {
 	db    *store.DB
 	packs map[string]*pack.Pack
+	// keysOnly leaves out the facts that no cluster key depends on.
+	keysOnly bool
 }
 
 // reviewed are the kinds of events that a review looks at.
@@ -206,39 +208,72 @@ func (f failureReviewer) pack(ctx context.Context, id string) (*pack.Pack, error
 // lane reviews the trials of one run agent.
 func (f failureReviewer) lane(ctx context.Context, agent store.RunAgent, challenges map[string]string) ([]review.Item, error) {
 	var items []review.Item
+	facts, err := f.facts(ctx, agent)
+	if err != nil {
+		return nil, err
+	}
 	filter := store.TrialFilter{RunAgentID: agent.ID, Statuses: []string{store.Failed, store.Invalid}}
-	err := f.db.Trials(ctx, filter, func(t store.Trial) error {
+	err = f.db.Trials(ctx, filter, func(t store.Trial) error {
 		if len(t.Result) == 0 {
 			return nil // nothing is known of how it ended
 		}
-		item, err := f.trial(ctx, agent, t, challenges[t.CaseKey])
-		items = append(items, item)
+		end, err := t.End()
+		if err != nil {
+			return err
+		}
+		known, err := facts(t)
+		d := agent.Deployment
+		items = append(items, review.New(review.Trial{
+			RunID: agent.RunID, RunAgentID: agent.ID, Agent: agent.Label, ChallengeKey: challenges[t.CaseKey], Result: end.Trial,
+			Hosted: d.IsCommand() || d.IsHTTP(), BlackBox: d.IsHTTP(), Facts: known,
+		}))
 		return err
 	})
 	return items, err
 }
 
-// trial reviews one trial by its deciding attempt.
-func (f failureReviewer) trial(ctx context.Context, agent store.RunAgent, t store.Trial, challenge string) (review.Item, error) {
-	end, err := t.End()
-	if err != nil {
-		return review.Item{}, err
+const (
+	fewTrials = 100 // whose events are read one trial at a time
+	maxFacts  = 256 // of one attempt; the first are enough to look at
+)
+
+// attempt names an attempt of a trial.
+type attempt struct {
+	trial  string
+	number int
+}
+
+// facts gives the facts of a run agent's trials: of few one by one, of many at once.
+func (f failureReviewer) facts(ctx context.Context, agent store.RunAgent) (func(store.Trial) ([]review.Fact, error), error) {
+	hosted := agent.Deployment.IsCommand() || agent.Deployment.IsHTTP()
+	if f.keysOnly && !hosted {
+		return func(store.Trial) ([]review.Fact, error) { return nil, nil }, nil
 	}
-	d := agent.Deployment
-	in := review.Trial{
-		RunID: agent.RunID, RunAgentID: agent.ID, Agent: agent.Label, ChallengeKey: challenge, Result: end.Trial,
-		Hosted: d.IsCommand() || d.IsHTTP(), BlackBox: d.IsHTTP(),
+	filter := store.EventFilter{RunID: agent.RunID, RunAgentID: agent.ID, Types: reviewed}
+	if agent.Deployment.IsCommand() {
+		filter.Types = append(slices.Clone(reviewed), string(event.CallDone), string(event.ToolDone))
 	}
-	types := reviewed
-	if in.Hosted && !in.BlackBox {
-		types = append(slices.Clone(types), string(event.CallDone), string(event.ToolDone))
-	}
-	facts := store.EventFilter{RunID: agent.RunID, TrialID: t.ID, Attempt: t.Attempt, Types: types}
-	err = f.db.Events(ctx, facts, func(_ int64, e event.Event) error {
-		in.Facts = append(in.Facts, review.Fact{Sequence: e.Sequence, Type: string(e.Type), Kind: event.StepKind(e.Type)})
+	known := map[attempt][]review.Fact{}
+	keep := func(_ int64, e event.Event) error {
+		if at := (attempt{e.TrialID, e.Attempt}); len(known[at]) < maxFacts {
+			known[at] = append(known[at], review.Fact{Sequence: e.Sequence, Type: string(e.Type), Kind: event.StepKind(e.Type)})
+		}
 		return nil
-	})
-	return review.New(in), err
+	}
+	tally, err := f.db.Tally(ctx, agent.ID)
+	if err != nil {
+		return nil, err
+	}
+	if tally[store.Failed]+tally[store.Invalid] > fewTrials {
+		err := f.db.Events(ctx, filter, keep)
+		return func(t store.Trial) ([]review.Fact, error) { return known[attempt{t.ID, t.Attempt}], nil }, err
+	}
+	return func(t store.Trial) ([]review.Fact, error) {
+		clear(known)
+		filter.TrialID, filter.Attempt = t.ID, t.Attempt
+		err := f.db.Events(ctx, filter, keep)
+		return known[attempt{t.ID, t.Attempt}], err
+	}, nil
 }
 
 // earlier are the newest finished runs before a run that had its pack and one of
@@ -290,6 +325,7 @@ func (f failureReviewer) had(ctx context.Context, r store.Run, labels []string) 
 	if !slices.ContainsFunc(agents, func(a store.RunAgent) bool { return slices.Contains(labels, a.Label) }) {
 		return nil, nil
 	}
+	f.keysOnly = true
 	items, err := f.review(ctx, r, labels)
 	e := &review.Earlier{RunID: r.ID, At: r.CreatedAt, Counts: map[string]int{}}
 	for _, i := range items {

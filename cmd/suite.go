@@ -73,9 +73,9 @@ func newSuiteShow(a *app) *cobra.Command {
 func (a *app) viewSuite(s suiteFile) view.Suite {
 	v := view.Suite{
 		ID: s.Name, File: a.shown(s.path), Description: s.Description, Status: s.Status, Pack: s.Pack, Severity: s.DefaultSeverity,
-		CaseCount: len(s.Suite.Cases), CreatedAt: s.CreatedAt,
+		CaseCount: len(s.Cases), CreatedAt: s.CreatedAt,
 	}
-	for _, c := range s.Suite.Cases {
+	for _, c := range s.Cases {
 		if c.Status == regression.Active {
 			v.ActiveCount++
 		}
@@ -85,7 +85,7 @@ func (a *app) viewSuite(s suiteFile) view.Suite {
 
 func viewCases(s suiteFile) []view.Regression {
 	list := []view.Regression{}
-	for _, c := range s.Suite.Cases {
+	for _, c := range s.Cases {
 		v := view.Regression{
 			ID: c.ID, Title: c.Title, Status: c.Status, Severity: s.SeverityOf(c), Mode: c.Mode, Class: c.Class, Tier: c.Tier, Summary: c.Summary,
 			Challenge: c.Document.ChallengeKey, CaseKey: c.Document.Key(),

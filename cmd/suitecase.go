@@ -74,7 +74,7 @@ func (a *app) moveCases(ctx context.Context, selector string, ids []string, stat
 				return nil, (&failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("suite %s has no case %q", s.Name, id)}).
 					hint("agentclash regression-suite case list %s", s.Name)
 			}
-			if err := regression.CheckMove(s.Suite.Cases[i].Status, status); err != nil {
+			if err := regression.CheckMove(s.Cases[i].Status, status); err != nil {
 				return nil, moveRefused("case %s of suite %s: %w", id, s.Name, err)
 			}
 			changed, err := regression.SetStatus(src, id, status)

@@ -56,14 +56,13 @@ const (
 	OutputOnly     = "output_only"
 )
 
-// Classes, States, Severities and Tiers list the vocabularies; the last two
-// begin with the least.
+// Classes lists the classes.
 func Classes() []string {
 	return []string{IncorrectOutput, ToolSelection, ToolArgument, RetrievalGrounding, PolicyViolation, TimeoutOrBudget,
 		SandboxFailure, Dependency, MalformedOutput, Flaky, Insufficient, Other}
 }
 
-// States lists the states.
+// States lists the states, the least first.
 func States() []string { return []string{StateIncomplete, StateWarning, StateFlaky, StateFailed} }
 
 // Severities lists the severities, the least first.
