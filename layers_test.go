@@ -25,8 +25,10 @@ var layers = map[string][]string{
 	"scoring/similarity":                {},
 	"scoring/textnorm":                  {},
 	"scoring/compare":                   {"scoring"},
+	"scoring/review":                    {"scoring"},
 	"pack/template":                     {},
 	"pack":                              {"scoring", "pack/template"},
+	"pack/regression":                   {"pack", "scoring", "scoring/review"},
 	"sandbox":                           {},
 	"sandbox/egress":                    {},
 	"sandbox/guest":                     {},
@@ -65,7 +67,7 @@ var layers = map[string][]string{
 	"engine/packtest":                   {"engine", "engine/plan", "engine/event", "engine/provider", "engine/tool", "engine/tool/query", "pack", "sandbox", "scoring"},
 	"engine":                            {"pack", "scoring", "sandbox", "sandbox/egress", "engine/event", "engine/plan", "engine/budget", "engine/timebox", "engine/provider", "engine/peers", "engine/proxy", "engine/record", "engine/redact", "engine/tool", "engine/tool/query", "engine/turn"},
 	"store":                             {"engine", "engine/plan", "engine/event", "scoring"},
-	"cmd/view":                          {"engine/event", "scoring", "scoring/compare"},
+	"cmd/view":                          {"engine/event", "scoring", "scoring/compare", "scoring/review"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet"},
 	"cmd/tui/quiet":                     {},
 	"cmd":                               {"..."},
@@ -85,13 +87,14 @@ var only = map[string][]string{
 	"modernc.org/libc":                   {"engine/tool/query"},
 	"github.com/charmbracelet/bubbletea": {"cmd/tui", "cmd"},
 	"github.com/spf13/cobra":             {"cmd"},
-	"gopkg.in/yaml.v3":                   {"pack", "engine/provider/scripted", "cmd"},
+	"gopkg.in/yaml.v3":                   {"pack", "pack/regression", "engine/provider/scripted", "cmd"},
 }
 
 // pure rooms may not reach the machine.
 var pure = map[string][]string{
 	"scoring":            machine,
 	"scoring/compare":    machine,
+	"scoring/review":     machine,
 	"scoring/encodings":  machine,
 	"scoring/jsondoc":    machine,
 	"scoring/mathexpr":   machine,

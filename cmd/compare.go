@@ -286,15 +286,21 @@ func (a *app) keepGate(ctx context.Context, baseline, candidate side, g compare.
 
 func newCompareGate(a *app) *cobra.Command {
 	var o compareOptions
+	var file string
 	c := &cobra.Command{
-		Use: "gate", Short: "Judge a candidate against a baseline by the default policy",
-		Long: `Judge a candidate against a baseline by the default policy and keep the record.
+		Use: "gate", Short: "Judge a candidate against a baseline by a policy",
+		Long: `Judge a candidate against a baseline by a policy and keep the record.
 
 Exit status: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
-		Example: "  agentclash compare gate --baseline nightly --candidate latest",
-		Args:    noArgs,
+		Example: `  agentclash compare gate --baseline nightly --candidate latest
+  agentclash compare gate --baseline nightly --candidate latest --policy gate.yaml`,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
+				return err
+			}
+			policy, err := a.policy(file)
+			if err != nil {
 				return err
 			}
 			ctx := c.Context()
@@ -306,7 +312,10 @@ Exit status: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 			if err != nil {
 				return err
 			}
-			g, err := a.keepGate(ctx, baseline, candidate, a.judge(baseline, candidate).gate)
+			j := a.judge(baseline, candidate)
+			g := compare.Gate(policy, j.comparison, j.baseline, j.candidate)
+			g.GeneratedAt = j.comparison.GeneratedAt
+			g, err = a.keepGate(ctx, baseline, candidate, g)
 			if err != nil {
 				return err
 			}
@@ -317,5 +326,6 @@ Exit status: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 		},
 	}
 	o.addFlags(c)
+	c.Flags().StringVar(&file, "policy", "", "policy file (default: the default policy)")
 	return c
 }

@@ -45,6 +45,7 @@ type startOptions struct {
 	since       string
 	traces      traceOptions
 	tape        tapeOptions
+	regressions suiteOptions
 }
 
 const humanWaitUsage = "wait for people to take their turns in conversations, by run turn submit"
@@ -71,6 +72,7 @@ unavailable; 77 a key is missing or was refused; 130 interrupted. With
   agentclash eval start --pack my-pack.yaml --model openai/gpt-4.1-mini --repetitions 3 --follow
   agentclash eval start --pack my-pack.yaml --deployment prod --deployment next --json
   agentclash eval start --pack my-pack.yaml --deployment next --gate
+  agentclash eval start --pack my-pack.yaml --deployment next --suite checkout --scope suite_only
   agentclash eval start --pack my-pack.yaml --deployment prod --record tapes/prod
   agentclash eval start --pack my-pack.yaml --deployment prod --replay tapes/prod --exit-code`,
 		Args: noArgs,
@@ -96,6 +98,7 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.since, "since", "", "with --affected: the run to reuse trials of (default: the pack's newest)")
 	o.traces.addFlags(f)
 	o.tape.addFlags(f)
+	o.regressions.addFlags(f)
 	f.BoolVar(&o.plan.HumanWait, "human-wait", false, humanWaitUsage)
 	f.BoolVar(&o.plan.PeerStandings, "peer-standings", false, "tell each agent now and then how the others stand on the same case")
 	f.BoolVar(&o.plan.PeerStandings, "race-context", false, "the older name of --peer-standings")
@@ -123,6 +126,9 @@ func (o *startOptions) check(a *app) error {
 	}
 	if o.since != "" && !o.affected {
 		return usage("--since names the run whose trials --affected reuses: give both")
+	}
+	if err := o.regressions.check(); err != nil {
+		return err
 	}
 	if err := o.traces.check(); err != nil {
 		return err
@@ -169,6 +175,9 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	}
 	p, err := a.runnablePack(ctx, o.pack)
 	if err != nil {
+		return err
+	}
+	if p, err = a.withSuites(ctx, &o, p); err != nil {
 		return err
 	}
 	deployments, err := a.startDeployments(ctx, o)
@@ -232,7 +241,7 @@ func (a *app) planStart(ctx context.Context, o *startOptions, p *pack.Pack, depl
 	}
 	req := plan.Request{
 		Pack: p, InputSet: o.inputSet, Cases: o.cases, Deployments: deployments, Options: o.plan,
-		Name: o.name, Workspace: workspace, Now: a.p.Now, NewID: a.p.NewID,
+		Regressions: o.regressions.refs, Name: o.name, Workspace: workspace, Now: a.p.Now, NewID: a.p.NewID,
 		Sandbox: sandbox.Description{Image: o.imageFor(p)},
 	}
 	ends, err := o.limits.options(a.p.Now())

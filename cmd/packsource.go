@@ -170,7 +170,11 @@ func (a *app) storedPack(ctx context.Context, selector string) (*pack.Pack, erro
 	if err != nil {
 		return nil, err
 	}
-	return packOf(ctx, db, found.ID)
+	p, err := packOf(ctx, db, found.ID)
+	if err != nil {
+		return nil, err
+	}
+	return p.Own(), nil // the cases of suites were a run's, not the pack's
 }
 
 func noPack(selector string) error {

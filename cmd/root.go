@@ -93,7 +93,7 @@ the calls to the models you name.`,
 	})
 	root.AddCommand(
 		newEval(a), newRun(a), newReplay(a), newBaseline(a), newCompare(a),
-		newChallengePack(a), newDeployment(a), newSecret(a), newInfra(a), newCache(a),
+		newChallengePack(a), newDeployment(a), newSecret(a), newInfra(a), newCache(a), newRegressionSuite(a),
 		newDoctor(a), newSandbox(a), newVersion(a), newCompletion(a),
 	)
 	strict(root)

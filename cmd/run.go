@@ -17,7 +17,7 @@ import (
 func newRun(a *app) *cobra.Command {
 	return group("run", "Look at runs, resume and cancel them",
 		newRunCreate(a), newRunList(a), newRunGet(a), newRunAgents(a), newRunRanking(a), newRunEvents(a), newRunCancel(a), newRunResume(a),
-		newRunRetry(a), newRunExplain(a), newRunExport(a), newRunTurn(a))
+		newRunRetry(a), newRunExplain(a), newRunExport(a), newRunTurn(a), newRunFailures(a), newRunPromote(a))
 }
 
 func newRunCreate(a *app) *cobra.Command {

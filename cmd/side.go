@@ -157,6 +157,30 @@ func (s side) snapshot() compare.Snapshot {
 	}, compare.Record{Spec: s.spec, Scorecard: s.card, Cases: cases, Trials: s.attempts})
 }
 
+// regressions is how the side did on the cases of regression suites, in the order
+// of the plan.
+func (s side) regressions() []view.RegressionResult {
+	var list []view.RegressionResult
+	for _, result := range s.snapshot().Cases {
+		outcome := ""
+		switch {
+		case result.Valid == 0 && result.Invalid > 0:
+			outcome = string(scoring.OutcomeInvalid)
+		case result.Valid > 0 && float64(result.Passed)/float64(result.Valid) >= s.plan.Options.MinPassRate:
+			outcome = string(scoring.OutcomePassed)
+		case result.Valid > 0:
+			outcome = string(scoring.OutcomeFailed)
+		}
+		for _, ref := range result.Regressions {
+			list = append(list, view.RegressionResult{
+				Suite: ref.Suite, CaseID: ref.CaseID, Severity: ref.Severity, CaseKey: result.CaseKey, Outcome: outcome,
+				Passed: result.Passed, Failed: result.Failed, Invalid: result.Invalid,
+			})
+		}
+	}
+	return list
+}
+
 // participant is the side as documents name it.
 func (s side) participant() view.Participant {
 	return view.Participant{
@@ -176,5 +200,7 @@ func (s side) scorecard() (view.Scorecard, error) {
 			err: fmt.Errorf("run %s has no scored trial of %s yet: its status is %s", s.run.Name, s.agent.Label, s.run.Status)}).
 			hint("agentclash run get %s", short(s.run.ID))
 	}
-	return view.NewScorecard(s.ref(), *s.card, s.deciding()), nil
+	c := view.NewScorecard(s.ref(), *s.card, s.deciding())
+	c.Regressions = s.regressions()
+	return c, nil
 }

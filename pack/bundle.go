@@ -31,6 +31,8 @@ type Pack struct {
 	source  []byte
 	// reference is the script of the pack's reference agent.
 	reference []byte
+	// added are the cases that are not the pack's own.
+	added []AddedCase
 	// index is nil for a pack that was put together by hand.
 	index *index
 }

@@ -21,6 +21,7 @@ import (
 type decoder struct {
 	rep    *report
 	shapes map[reflect.Type]*shape
+	strict bool // JSON's rules hold everywhere
 }
 
 // shape is what a struct may hold.
@@ -104,17 +105,18 @@ func (d *decoder) object(n *node, v reflect.Value, sp *spot) {
 		return
 	}
 	sh := d.shapeOf(v.Type())
-	strict := sp != nil && sp.strict
 	for _, p := range n.pairs {
 		i, ok := sh.field[p.key.text]
-		if !ok && strict {
+		if !ok && sp != nil && sp.strict {
 			i, ok = d.otherCase(p, sp, sh)
 		}
 		if !ok {
 			d.unknownKey(p, sp, sh)
 			continue
 		}
-		d.decode(p.value, v.Field(i), sp.child(p.key))
+		at := sp.child(p.key)
+		at.strict = at.strict || d.strict
+		d.decode(p.value, v.Field(i), at)
 	}
 }
 

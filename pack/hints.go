@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,7 +11,7 @@ import (
 // unknownKey says what is known about a key that a struct does not have: where
 // it belongs, or what it may have meant.
 func (d *decoder) unknownKey(p pair, sp *spot, sh *shape) {
-	strict := sp != nil && sp.strict
+	strict := d.strict || sp != nil && sp.strict
 	if strict && d.rep.full || !strict && d.rep.warned {
 		return // nothing more will be listed, so that hints are not worth their time
 	}
@@ -19,7 +20,7 @@ func (d *decoder) unknownKey(p pair, sp *spot, sh *shape) {
 	if !strict && strings.HasPrefix(name, "x-") {
 		return // the usual place for anchors
 	}
-	message := "is not a key of the pack format"
+	message := "is not a key of the " + cmp.Or(d.rep.format, "pack") + " format"
 	hint := misplaced(sh.name, name)
 	if near, ok := nearest(name, sh.keys); hint == "" && ok {
 		hint = fmt.Sprintf("did you mean %q?", near)

@@ -28,6 +28,7 @@ type manifest struct {
 	InterfaceSpec  *InterfaceSpec    `json:"interface_spec,omitempty"`
 	Modality       string            `json:"modality,omitempty"`
 	Pack           Meta              `json:"pack"`
+	Regressions    []AddedCase       `json:"regression_cases,omitempty"`
 	Sandbox        *Sandbox          `json:"sandbox,omitempty"`
 	Scenario       *Scenario         `json:"scenario,omitempty"`
 	SchemaVersion  int               `json:"schema_version"`
@@ -57,6 +58,7 @@ func (p *Pack) Manifest() ([]byte, error) {
 		InterfaceSpec:  p.InterfaceSpec,
 		Modality:       p.Modality,
 		Pack:           p.Pack,
+		Regressions:    p.added,
 		Sandbox:        p.Version.Sandbox,
 		Scenario:       p.Scenario,
 		SchemaVersion:  manifestVersion,
@@ -112,6 +114,7 @@ func FromManifest(doc []byte, assets map[string][]byte, reference []byte) (*Pack
 		Modality:      m.Modality,
 		InterfaceSpec: m.InterfaceSpec,
 		Scenario:      m.Scenario,
+		added:         m.Regressions,
 		assets:        maps.Clone(assets),
 		reference:     reference,
 	}

@@ -86,6 +86,7 @@ const maxField = 200
 // report gathers the problems of one file.
 type report struct {
 	file     string
+	format   string // of the file, when it is no pack
 	lines    int    // of the file; 0 while they have not been counted
 	root     *node  // nil while nothing could be read
 	rule     string // of what is being looked at

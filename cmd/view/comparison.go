@@ -229,6 +229,14 @@ func (p *printer) gate(g compare.GateResult) {
 		p.blank()
 		p.table(&t)
 	}
+	violations := Table{Columns: []Column{left("RULE BROKEN"), left("REGRESSION CASE"), whole("SEVERITY")}}
+	for _, v := range g.EvaluationDetails.RegressionViolations {
+		violations.Add(Text(v.Rule), Text(v.Suite+"/"+v.CaseID), Status(v.Severity))
+	}
+	if len(violations.Rows) > 0 {
+		p.blank()
+		p.table(&violations)
+	}
 	p.list("Conditions met", g.EvaluationDetails.TriggeredConditions)
 	p.list("Warnings", g.EvaluationDetails.Warnings)
 	p.list("Missing evidence", g.EvaluationDetails.MissingFields)

@@ -49,6 +49,8 @@ type Bookmark struct {
 type Scorecard struct {
 	Agent
 	Trials List[Trial] `json:"trials"`
+	// Regressions are the cases of regression suites, left out when none were run.
+	Regressions List[RegressionResult] `json:"regression_cases,omitempty"`
 }
 
 // NewScorecard makes the scorecard of a run agent from its aggregate and the
@@ -67,6 +69,7 @@ func ScorecardReport(w io.Writer, d ScorecardDocument, o Options) error {
 	p := newPrinter(w, o)
 	p.agentBlock(d)
 	p.dimensions(d.Scorecard.Dimensions)
+	p.regressionResults(d.Scorecard.Regressions)
 	p.trials(d.Scorecard.Trials)
 	if d.Baseline != nil && d.Comparison != nil {
 		p.blank()

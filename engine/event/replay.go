@@ -128,6 +128,9 @@ var replayKinds = map[Type]replayKind{
 	ConversationDone: {step: "conversation", status: "completed"},
 }
 
+// StepKind is the kind of step of a replay that an event belongs to.
+func StepKind(t Type) string { return cmp.Or(replayKinds[t].step, "event") }
+
 // NewReplay tells the history of one attempt from its events, in sequence.
 func NewReplay(events []Event) Replay {
 	r := Replay{SchemaVersion: ReplaySchema, Status: "not_started", Headline: "not started", Steps: []ReplayStep{}}

@@ -27,6 +27,8 @@ type Request struct {
 	InputSet    string   // key or name; "" takes the only one
 	Cases       []string // case keys; none takes all
 	Deployments []Deployment
+	// Regressions says of cases of the input set which regression cases they are.
+	Regressions map[string][]scoring.Regression
 	Options     Options
 	Name        string // "" makes one
 	Workspace   string
@@ -74,7 +76,7 @@ func New(req Request) (*Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.Cases = append(p.Cases, CaseRef{Key: c.Key(), Digest: digest})
+		p.Cases = append(p.Cases, CaseRef{Key: c.Key(), Digest: digest, Regressions: req.Regressions[c.Key()]})
 	}
 	if err := p.Bind(req.Pack); err != nil {
 		return nil, err

@@ -105,6 +105,8 @@ type RunAgent struct {
 type CaseRef struct {
 	Key    string `json:"case_key"`
 	Digest string `json:"digest"` // of case and challenge document and their assets
+	// Regressions are the cases of regression suites that this one is.
+	Regressions []scoring.Regression `json:"regression_cases,omitempty"`
 }
 
 // Trial is one run agent on one case, one repetition.

@@ -13,6 +13,8 @@ type CaseResult struct {
 	// Digest covers everything that makes up the case. Two results belong
 	// together only when it agrees.
 	Digest string `json:"digest"`
+	// Regressions are the cases of regression suites that this one is.
+	Regressions []scoring.Regression `json:"regression_cases,omitempty"`
 	// Valid is Passed plus Failed. Invalid trials are in no number below.
 	Valid   int `json:"valid_trials"`
 	Passed  int `json:"passed_trials"`
@@ -78,7 +80,7 @@ func caseResults(dimensions []DeclaredDimension, planned []CaseRef, trials []sco
 }
 
 func caseResult(dimensions []DeclaredDimension, ref CaseRef, trials []scoring.Trial) CaseResult {
-	r := CaseResult{CaseKey: ref.Key, Digest: ref.Digest,
+	r := CaseResult{CaseKey: ref.Key, Digest: ref.Digest, Regressions: ref.Regressions,
 		Dimensions: make([]scoring.AggregateDimension, 0, len(dimensions))}
 	valid := make([]scoring.Trial, 0, len(trials))
 	for _, t := range trials {

@@ -62,8 +62,8 @@ type EvaluationDetails struct {
 	MissingFields []string `json:"missing_fields"`
 	// RequiredDimensions are those that were required of these two sides.
 	RequiredDimensions []string `json:"required_dimensions"`
-	// RegressionViolations is always empty: such rules are refused.
-	RegressionViolations []string `json:"regression_violations"`
+	// RegressionViolations are the regression cases that break a rule of the policy.
+	RegressionViolations []RegressionViolation `json:"regression_violations"`
 }
 
 // DimensionResult is one dimension held against its thresholds. WorseningDelta
@@ -110,8 +110,9 @@ const (
 // has an answer decides: is the policy valid, are the sides comparable, are too
 // many trials invalid (candidate, then baseline), is evidence missing, is a
 // required dimension unavailable, is the candidate's own verdict unknown, did
-// it not pass, is there a reason to fail, is there a reason to warn. A policy
-// that Validate refuses never passes anything.
+// it not pass, is there a reason to fail, is there a reason to warn. Then the rules
+// about regression cases have their say. A policy that Validate refuses never
+// passes anything.
 func Gate(p Policy, c Comparison, baseline, candidate Snapshot) GateResult {
 	policy := p.Normalized()
 	g := gating{policy: policy, comparison: c, baseline: baseline, candidate: candidate}
@@ -121,7 +122,8 @@ func Gate(p Policy, c Comparison, baseline, candidate Snapshot) GateResult {
 		declared := baseline.declares(key) || candidate.declares(key)
 		g.results[key] = judgeDimension(c.keyDelta(key), t, declared)
 	}
-	d := g.decide()
+	regressions := g.regressions()
+	d := regressions.merge(g.decide())
 	return GateResult{
 		Verdict: d.verdict, ReasonCode: d.reason, Summary: d.summary, EvidenceStatus: d.evidence(),
 		PolicyKey: policy.Key, PolicyVersion: policy.Version,
@@ -130,10 +132,10 @@ func Gate(p Policy, c Comparison, baseline, candidate Snapshot) GateResult {
 			ComparisonStatus:     c.Status,
 			DimensionResults:     g.results,
 			TriggeredConditions:  append([]string{}, d.triggered...),
-			Warnings:             g.notes(),
+			Warnings:             append(g.notes(), regressions.warnings...),
 			MissingFields:        g.missingFields(),
 			RequiredDimensions:   g.required,
-			RegressionViolations: []string{},
+			RegressionViolations: regressions.violations,
 		},
 	}
 }

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -36,9 +35,8 @@ type Policy struct {
 	// Dimensions are the thresholds, by dimension key.
 	Dimensions map[string]Thresholds `json:"dimensions"`
 
-	// RegressionGateRules is refused by [Policy.Validate] unless empty: no
-	// rule about regression cases is applied.
-	RegressionGateRules json.RawMessage `json:"regression_gate_rules,omitempty"`
+	// RegressionGateRules are about cases of regression suites; nil: no rule.
+	RegressionGateRules *RegressionRules `json:"regression_gate_rules,omitempty"`
 }
 
 // Thresholds bound how much a dimension's score may worsen, 0..1. Reaching a
@@ -92,8 +90,8 @@ func (p Policy) Validate() error {
 			add("required_dimensions[%d]: %s has no threshold in dimensions", i, quote(key))
 		}
 	}
-	if !emptyJSON(p.RegressionGateRules) {
-		add("regression_gate_rules: rules about regression cases are not supported; remove them")
+	for _, what := range p.RegressionGateRules.problems() {
+		add("regression_gate_rules.%s", what)
 	}
 	if len(problems) == 0 {
 		return nil
@@ -122,15 +120,6 @@ func (t Thresholds) problems() []string {
 
 func isKey(s string) bool { return s != "" && s == strings.TrimSpace(s) }
 
-// emptyJSON says whether raw holds nothing: absent, null or an empty object.
-func emptyJSON(raw json.RawMessage) bool {
-	switch string(bytes.Join(bytes.Fields(raw), nil)) {
-	case "", "null", "{}":
-		return true
-	}
-	return false
-}
-
 // Normalized is the policy in the one form that equal policies share: required
 // dimensions sorted and each once, no empty fields. It shares nothing with p.
 func (p Policy) Normalized() Policy {
@@ -143,14 +132,11 @@ func (p Policy) Normalized() Policy {
 		dimensions[key] = Thresholds{WarnDelta: clonePointer(t.WarnDelta), FailDelta: clonePointer(t.FailDelta)}
 	}
 	p.Dimensions = dimensions
-	if emptyJSON(p.RegressionGateRules) {
-		p.RegressionGateRules = nil
-	}
-	p.RegressionGateRules = slices.Clone(p.RegressionGateRules)
+	p.RegressionGateRules = p.RegressionGateRules.normalized()
 	return p
 }
 
-func clonePointer(v *float64) *float64 {
+func clonePointer[T any](v *T) *T {
 	if v == nil {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package compare_test
 
 import (
-	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -48,9 +47,15 @@ func TestPolicyValidate(t *testing.T) {
 			`dimensions[" x"]: a key is neither empty nor surrounded by spaces`},
 		{"required without threshold", func(p *compare.Policy) { p.RequiredDimensions = []string{"cost", "Cost"} },
 			`required_dimensions[1]: "Cost" has no threshold in dimensions`},
-		{"regression rules", func(p *compare.Policy) {
-			p.RegressionGateRules = json.RawMessage(`{"no_blocking_regression_failure":true}`)
-		}, "regression_gate_rules: rules about regression cases are not supported"},
+		{"a negative number of regression cases", func(p *compare.Policy) {
+			p.RegressionGateRules = &compare.RegressionRules{MaxWarningFailures: new(-1)}
+		}, "regression_gate_rules.max_warning_regression_failures: must be 0 or more, got -1"},
+		{"suites without a rule", func(p *compare.Policy) {
+			p.RegressionGateRules = &compare.RegressionRules{SuiteIDs: []string{"checkout"}}
+		}, "regression_gate_rules.suite_ids: names suites, but no rule is on"},
+		{"a suite without a name", func(p *compare.Policy) {
+			p.RegressionGateRules = &compare.RegressionRules{NoBlockingFailure: true, SuiteIDs: []string{" x"}}
+		}, "regression_gate_rules.suite_ids[0]: a name is neither empty"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -89,7 +94,7 @@ func TestEqualPoliciesShareAFingerprint(t *testing.T) {
 	base.RequiredDimensions = []string{"cost", "correctness"}
 	same := compare.DefaultPolicy()
 	same.RequiredDimensions = []string{"correctness", "cost", "correctness"}
-	same.RegressionGateRules = json.RawMessage(" { } ")
+	same.RegressionGateRules = &compare.RegressionRules{}
 	if err := same.Validate(); err != nil {
 		t.Errorf("empty regression rules are refused: %v", err)
 	}

@@ -78,8 +78,9 @@ type Record struct {
 
 // CaseRef names a planned case and what its content was.
 type CaseRef struct {
-	Key    string
-	Digest string
+	Key         string
+	Digest      string
+	Regressions []scoring.Regression // the cases of regression suites that it is
 }
 
 // NewSnapshot makes a side out of a run agent's rows. Of the attempts at a

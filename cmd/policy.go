@@ -1,0 +1,36 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/scoring/compare"
+)
+
+// policy reads a gate's policy from a YAML or JSON file; "" is the default policy.
+// A file names itself with policy_key and policy_version; what else it leaves out
+// is as in the default policy.
+func (a *app) policy(file string) (compare.Policy, error) {
+	p := compare.DefaultPolicy()
+	if file == "" {
+		return p, nil
+	}
+	src, err := os.ReadFile(a.path(file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, &failure{status: statusNotFound, code: "file_not_found", err: fmt.Errorf("read policy %s: no such file", file)}
+	}
+	if err != nil {
+		return p, fmt.Errorf("read policy: %w", err)
+	}
+	p.Key, p.Version = "", 0
+	if problems := pack.Decode(file, "policy", src, &p).Problems().Errors(); len(problems) > 0 {
+		return p, refusal("policy_invalid", "the policy is not valid", problems)
+	}
+	if err := p.Validate(); err != nil {
+		return p, &failure{status: statusUsage, code: "policy_invalid", err: fmt.Errorf("%s: %w", file, err)}
+	}
+	return p, nil
+}

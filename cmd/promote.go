@@ -1,0 +1,309 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine/redact"
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/pack/regression"
+	"github.com/agentclash/agentclash/scoring"
+	"github.com/agentclash/agentclash/scoring/review"
+	"github.com/agentclash/agentclash/store"
+)
+
+// promotion is what run promote-failure is asked for: by flags, and by a file
+// with the same keys, whose values win.
+type promotion struct {
+	Agent    string `json:"run_agent"`
+	Suite    string `json:"suite"`
+	Mode     string `json:"promotion_mode"`
+	Severity string `json:"severity"`
+	Status   string `json:"status"`
+	Title    string `json:"title"`
+	Summary  string `json:"failure_summary"`
+}
+
+func newRunPromote(a *app) *cobra.Command {
+	var o promotion
+	var file string
+	c := &cobra.Command{
+		Use: "promote-failure RUN TRIAL|CASE", Short: "Make a regression case of a failed trial, in a suite file of the repository",
+		Long: `Make a regression case of a failed trial: the whole case as the agent had it, what
+judged it, and where it is from, without real secrets. It is written into
+.agentclash/regressions/SUITE.yaml, found upwards from the working directory, which
+is made when it is not there. A case is given by its key, or by the id of one of its
+trials.
+
+Promoting the same failure again, or another failure of the same case, makes no
+second case. full_executable keeps the case to be run; output_only keeps beside it
+what the agent gave.`,
+		Example: `  agentclash run promote-failure latest refund-twice
+  agentclash run promote-failure nightly 5f3a9c21 --suite checkout --severity blocking`,
+		Args: exactArgs("RUN", "TRIAL|CASE"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if file != "" {
+				if err := a.promotionFile(file, &o); err != nil {
+					return err
+				}
+			}
+			return a.promote(c.Context(), o, args[0], args[1])
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.Agent, "agent", "", "run agent, by label or id: needed when several failed the case")
+	f.StringVar(&o.Suite, "suite", "", "suite, by name or path (default: the pack's slug)")
+	f.StringVar(&o.Mode, "promotion-mode", "", "full_executable or output_only (default: the first that there is)")
+	f.StringVar(&o.Severity, "severity", "", "info, warning or blocking (default: by the class of failure)")
+	f.StringVar(&o.Status, "status", "", "active or proposed (default: active)")
+	f.StringVar(&o.Title, "title", "", "title of the case (default: what failed)")
+	f.StringVar(&o.Summary, "failure-summary", "", "what went wrong, in your words")
+	f.StringVar(&file, "from-file", "", "YAML or JSON file with suite, promotion_mode, severity, status, title, failure_summary, run_agent; it wins over flags")
+	return c
+}
+
+// promotionFile reads a promotion from a file.
+func (a *app) promotionFile(name string, o *promotion) error {
+	src, err := a.readSmall(name)
+	if err != nil {
+		return err
+	}
+	from := promotion{}
+	doc := pack.Decode(name, "promotion", src, &from)
+	if problems := doc.Problems().Errors(); len(problems) > 0 {
+		return refusal("invalid_promotion", "the promotion is not valid", problems)
+	}
+	for _, row := range []struct{ to, from *string }{
+		{&o.Agent, &from.Agent}, {&o.Suite, &from.Suite}, {&o.Mode, &from.Mode}, {&o.Severity, &from.Severity},
+		{&o.Status, &from.Status}, {&o.Title, &from.Title}, {&o.Summary, &from.Summary},
+	} {
+		if *row.from != "" {
+			*row.to = *row.from
+		}
+	}
+	return nil
+}
+
+func (o promotion) check() error {
+	for _, row := range []struct {
+		flag, value string
+		words       []string
+	}{
+		{"--promotion-mode", o.Mode, []string{review.FullExecutable, review.OutputOnly}},
+		{"--severity", o.Severity, review.Severities()},
+		{"--status", o.Status, []string{regression.Active, regression.Proposed}},
+	} {
+		if row.value != "" && !slices.Contains(row.words, row.value) {
+			return usage("%s %q must be one of %s%s", row.flag, row.value, strings.Join(row.words, ", "), pack.DidYouMean(row.value, row.words))
+		}
+	}
+	return nil
+}
+
+func (a *app) promote(ctx context.Context, o promotion, run, what string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	db, err := a.stored(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := a.storedRun(ctx, db, []string{run})
+	if err != nil {
+		return err
+	}
+	f, err := a.failed(ctx, db, r, o.Agent, what)
+	if err != nil {
+		return err
+	}
+	if err := promotable(f.Item, &o); err != nil {
+		return err
+	}
+	if o.Suite == "" {
+		o.Suite = strings.ToLower(f.Pack.Pack.Slug)
+	}
+	secrets, err := a.knownSecrets()
+	if err != nil {
+		return err
+	}
+	wish := regression.Wish{Title: o.Title, Summary: o.Summary, Mode: o.Mode, Severity: o.Severity, Status: o.Status}
+	c, changed, err := regression.Promote(f, wish, redact.New(secrets).JSON)
+	if err != nil {
+		return usage("promote %s: %w", f.CaseKey, err)
+	}
+	planned, err := db.Plan(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	var known []scoring.Regression
+	for _, ref := range planned.Cases {
+		if ref.Key == f.CaseKey {
+			known = ref.Regressions
+		}
+	}
+	d, err := a.keepCase(ctx, o.Suite, f.Pack.Pack.Slug, c, known)
+	if err != nil {
+		return err
+	}
+	d.Redacted = changed
+	return a.print(d, func(w io.Writer, v view.Options) error { return a.sayPromoted(w, d, v) })
+}
+
+func (a *app) sayPromoted(w io.Writer, d view.Promotion, v view.Options) error {
+	if d.Created {
+		a.say("✓ case %s of suite %s is %s", d.CaseID, d.Suite, d.Status)
+	} else {
+		a.say("! suite %s has this failure already: case %s, which is %s", d.Suite, d.CaseID, d.Status)
+	}
+	if d.Redacted {
+		a.say("! a real secret was taken out of the case: it is not exactly what the agent had")
+	}
+	if err := view.Promoted(w, d, v); err != nil {
+		return err
+	}
+	a.say("next: agentclash eval start --pack PACK --model MODEL --suite %s", d.Suite)
+	return nil
+}
+
+// promotable refuses what cannot become a case, and chooses the mode.
+func promotable(i review.Item, o *promotion) error {
+	switch {
+	case i.Outcome != string(scoring.OutcomeFailed):
+		return usage("trial %s is invalid (%s in %s), which says nothing of the agent: it cannot be promoted", short(i.TrialID), i.Code, i.Phase).
+			hint("agentclash run retry %s --invalid", short(i.RunID))
+	case len(i.PromotionModes) == 0:
+		return usage("trial %s cannot be promoted: there is no evidence of what the agent did", short(i.TrialID))
+	case o.Mode == "":
+		o.Mode = i.PromotionModes[0]
+	case !slices.Contains(i.PromotionModes, o.Mode):
+		return usage("trial %s cannot be promoted as %s, only as %s", short(i.TrialID), o.Mode, strings.Join(i.PromotionModes, " or "))
+	}
+	return nil
+}
+
+// failed finds the failure that a case key or a trial's id means: of several
+// repetitions the first.
+func (a *app) failed(ctx context.Context, db *store.DB, r store.Run, agent, what string) (regression.Failure, error) {
+	reviewer := failureReviewer{db: db, packs: map[string]*pack.Pack{}}
+	items, err := reviewer.review(ctx, r, nil)
+	if err != nil {
+		return regression.Failure{}, err
+	}
+	filter := review.Filter{Agent: agent}
+	items = slices.DeleteFunc(items, func(i review.Item) bool { return !filter.Keeps(i) })
+	found := slices.DeleteFunc(slices.Clone(items), func(i review.Item) bool { return !strings.EqualFold(i.CaseKey, what) })
+	// a failed trial stands before an invalid one of the same case
+	slices.SortStableFunc(found, func(a, b review.Item) int { return strings.Compare(a.Outcome, b.Outcome) })
+	if len(found) == 0 && len(what) >= 6 {
+		found = slices.DeleteFunc(items, func(i review.Item) bool { return !strings.HasSuffix(i.TrialID, strings.ToLower(what)) })
+	}
+	if len(found) == 0 {
+		return regression.Failure{}, (&failure{status: statusNotFound, code: "failure_review_item_not_found",
+			err: fmt.Errorf("run %s has no failed trial or case %q", r.Name, what)}).hint("agentclash run failures %s", short(r.ID))
+	}
+	var labels []string
+	for _, i := range found {
+		if i.Outcome == found[0].Outcome && !slices.Contains(labels, i.Agent) {
+			labels = append(labels, i.Agent)
+		}
+	}
+	if len(labels) > 1 {
+		f := usage("%d agents failed %s: %s", len(labels), what, strings.Join(labels, ", ")).hint("add --agent NAME")
+		f.code = "failure_review_item_ambiguous"
+		return regression.Failure{}, f
+	}
+	item := found[0]
+	t, err := db.Trial(ctx, r.Workspace, item.TrialID)
+	if err != nil {
+		return regression.Failure{}, err
+	}
+	end, err := t.End()
+	return regression.Failure{
+		Pack: reviewer.packs[r.PackID], InputSet: r.InputSet, CaseKey: item.CaseKey, Item: item, Result: end.Trial, RunName: r.Name, Now: a.p.Now(),
+	}, err
+}
+
+// keepCase puts a case into a suite, which is made when it is not there, unless
+// the suite has it already: known are the cases that the run had it from.
+func (a *app) keepCase(ctx context.Context, selector, slug string, c regression.Case, known []scoring.Regression) (view.Promotion, error) {
+	path, err := a.suitePath(selector)
+	if err != nil {
+		return view.Promotion{}, err
+	}
+	if !exists(path) {
+		return a.firstCase(path, selector, slug, c)
+	}
+	var d view.Promotion
+	err = a.editSuite(ctx, selector, func(s suiteFile) ([]byte, error) {
+		switch {
+		case !strings.EqualFold(s.Pack, slug):
+			return nil, &failure{status: statusUsage, code: "regression_suite_pack_mismatch",
+				err: fmt.Errorf("suite %s is of pack %q, the failure of %q", s.Name, s.Pack, slug), next: "name another suite: --suite NAME"}
+		case s.Status == regression.Archived:
+			return nil, (&failure{status: statusUsage, code: "regression_suite_archived", err: fmt.Errorf("suite %s is archived", s.Name)}).
+				hint("agentclash regression-suite activate %s", s.Name)
+		}
+		i := s.Same(c)
+		for _, ref := range known {
+			if ref.Suite == s.Name {
+				i = max(i, s.Find(ref.CaseID))
+			}
+		}
+		if i >= 0 {
+			d = promoted(s, s.Cases[i], false)
+			return s.src, nil
+		}
+		c := c
+		c.ID = s.FreeID(c.ID)
+		d = promoted(s, c, true)
+		return regression.Append(s.src, c)
+	})
+	d.File = a.shown(path)
+	return d, err
+}
+
+// firstCase makes a suite with a case.
+func (a *app) firstCase(path, selector, slug string, c regression.Case) (view.Promotion, error) {
+	name := selector
+	if looksLikePath(selector) {
+		name = strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".yaml"), ".yml")
+		if err := regression.CheckName(name); err != nil {
+			return view.Promotion{}, usage("%s: %w", a.shown(path), err)
+		}
+	}
+	s := regression.New(name, slug, review.Warning, "", a.p.Now())
+	s.Cases = []regression.Case{c}
+	src, err := s.Source()
+	if err != nil {
+		return view.Promotion{}, err
+	}
+	d := promoted(suiteFile{Suite: s}, c, true)
+	d.File = a.shown(path)
+	return d, a.writeSuite(path, nil, src)
+}
+
+func promoted(s suiteFile, c regression.Case, created bool) view.Promotion {
+	d := view.Promotion{
+		Suite: s.Name, CaseID: c.ID, CaseKey: c.Document.Key(), Title: c.Title, Status: c.Status, Severity: s.SeverityOf(c), Mode: c.Mode, Class: c.Class, Created: created,
+	}
+	if c.Source != nil {
+		d.Fingerprint, d.ClusterKey = c.Source.Fingerprint, c.Source.ClusterKey
+	}
+	return d
+}
+
+// readSmall reads a file of settings.
+func (a *app) readSmall(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(a.p.In, pack.MaxBytes+1))
+	}
+	return os.ReadFile(a.path(name))
+}

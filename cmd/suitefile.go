@@ -1,0 +1,155 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/pack/regression"
+)
+
+// suiteFile is a suite, the file it is in and what was read there.
+type suiteFile struct {
+	*regression.Suite
+	path string
+	src  []byte // nil: there is no file yet
+}
+
+// suiteDir is where the suites of the working directory's repository are.
+func (a *app) suiteDir() string {
+	home, err := a.home()
+	if err != nil {
+		home = "" // then no directory is mistaken for it
+	}
+	// the user's own is none of a repository, also when AGENTCLASH_HOME is another
+	return regression.Home(a.p.Dir, home, filepath.Join(a.p.Getenv("HOME"), ".agentclash"))
+}
+
+// shown is a path as people type it: below the working directory without it.
+func (a *app) shown(path string) string {
+	if rel, err := filepath.Rel(a.p.Dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// suitePath is the file that a name or a path means; it need not be there.
+func (a *app) suitePath(selector string) (string, error) {
+	if looksLikePath(selector) || exists(a.path(selector)) {
+		return a.path(selector), nil
+	}
+	if err := regression.CheckName(selector); err != nil {
+		return "", usage("%w", err)
+	}
+	for _, ext := range []string{".yaml", ".yml"} {
+		if file := filepath.Join(a.suiteDir(), selector+ext); exists(file) {
+			return file, nil
+		}
+	}
+	return filepath.Join(a.suiteDir(), selector+".yaml"), nil
+}
+
+// suite reads a suite by its name or its path.
+func (a *app) suite(selector string) (suiteFile, error) {
+	path, err := a.suitePath(selector)
+	if err != nil {
+		return suiteFile{}, err
+	}
+	s, src, problems, err := regression.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return suiteFile{}, (&failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("there is no suite %q: no file %s", selector, a.shown(path))}).
+			hint("agentclash regression-suite list")
+	}
+	if err != nil {
+		return suiteFile{}, err
+	}
+	if s == nil {
+		return suiteFile{}, a.suiteRefused(path, problems)
+	}
+	if problem := a.misnamed(path, s.Name); problem != "" {
+		return suiteFile{}, usage("%s: %s", a.shown(path), problem)
+	}
+	return suiteFile{s, path, src}, nil
+}
+
+// suiteRefused lists what is wrong with a suite.
+func (a *app) suiteRefused(path string, problems pack.Problems) error {
+	for i := range problems {
+		problems[i].File = a.shown(path)
+	}
+	return refusal("suite_invalid", "the suite is not valid", problems.Errors())
+}
+
+// misnamed says that a file among the repository's suites has the name of
+// another one: a suite is found by its file.
+func (a *app) misnamed(path, name string) string {
+	if file := filepath.Base(path); filepath.Dir(path) == a.suiteDir() && file != name+".yaml" && file != name+".yml" {
+		return fmt.Sprintf("the suite in it is called %q: the file must be called %s.yaml", name, name)
+	}
+	return ""
+}
+
+// editTries is how often a suite that somebody else changes at the same time is
+// read again.
+const editTries = 3
+
+// editSuite changes a suite's file: change makes the new source of what is there.
+func (a *app) editSuite(ctx context.Context, selector string, change func(suiteFile) ([]byte, error)) error {
+	for try := 1; ; try++ {
+		s, err := a.suite(selector)
+		if err != nil {
+			return err
+		}
+		src, err := change(s)
+		if err != nil {
+			return err
+		}
+		if bytes.Equal(s.src, src) {
+			return nil
+		}
+		err = a.writeSuite(s.path, s.src, src)
+		if !errors.Is(err, regression.ErrChanged) || try == editTries || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (a *app) writeSuite(path string, was, src []byte) error {
+	if len(src) > pack.MaxBytes {
+		return usage("suite %s would be longer than %d MiB", a.shown(path), pack.MaxBytes>>20).hint("put the case into another suite: --suite NAME")
+	}
+	err := regression.Write(path, was, src)
+	if errors.Is(err, regression.ErrChanged) {
+		return &failure{status: statusTryAgain, code: "conflict", err: err}
+	}
+	return err
+}
+
+// allSuites reads every suite of the repository. Those that are not valid come as
+// problems.
+func (a *app) allSuites() (list []suiteFile, broken pack.Problems, err error) {
+	files, err := regression.Files(a.suiteDir())
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, file := range files {
+		s, src, problems, err := regression.Read(file)
+		switch {
+		case err != nil && !errors.Is(err, os.ErrNotExist):
+			broken = append(broken, pack.Problem{File: a.shown(file), Field: "suite", Message: err.Error()})
+		case s == nil:
+			for _, p := range problems.Errors() {
+				p.File = a.shown(file)
+				broken = append(broken, p)
+			}
+		default:
+			list = append(list, suiteFile{s, file, src})
+		}
+	}
+	return list, broken, nil
+}
