@@ -24,6 +24,7 @@ var layers = map[string][]string{
 	"scoring/mathexpr":                  {},
 	"scoring/similarity":                {},
 	"scoring/textnorm":                  {},
+	"scoring/stats":                     {},
 	"scoring/compare":                   {"scoring"},
 	"pack/template":                     {},
 	"pack":                              {"scoring", "pack/template"},
@@ -85,6 +86,7 @@ var only = map[string][]string{
 	"modernc.org/libc":                   {"engine/tool/query"},
 	"github.com/charmbracelet/bubbletea": {"cmd/tui", "cmd"},
 	"github.com/spf13/cobra":             {"cmd"},
+	"gonum.org/v1/gonum":                 {"scoring/stats"},
 	"gopkg.in/yaml.v3":                   {"pack", "engine/provider/scripted", "cmd"},
 }
 
@@ -96,6 +98,7 @@ var pure = map[string][]string{
 	"scoring/jsondoc":    machine,
 	"scoring/mathexpr":   machine,
 	"scoring/similarity": machine,
+	"scoring/stats":      machine,
 	"scoring/textnorm":   machine,
 	"engine/event":       machine,
 	"engine/turn":        machine,
