@@ -71,6 +71,7 @@ var layers = map[string][]string{
 	"cmd/tui/quiet":                     {},
 	"cmd":                               {"..."},
 	"bench":                             {"..."},
+	"bench/stats":                       {"scoring/stats"},
 }
 
 // only says which modules are fenced into which rooms.
