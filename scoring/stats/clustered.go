@@ -3,6 +3,7 @@ package stats
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // PairedPassFail asks whether the candidate passes the same cases as often as
@@ -54,9 +55,7 @@ func CountFlips(cases []Pair) (Flips, error) {
 // (P. Good, Permutation, Parametric and Bootstrap Tests of Hypotheses, 3rd
 // ed., 2005, chapter 3). With one trial on each side it is exact McNemar.
 func ShuffleTrials(cases []Pair, tail Tail, seed uint64) (Test, error) {
-	return permuteCases("permutation of trials within cases", cases, tail, seed, func(p Pair, scale int) moves {
-		return shuffles(p, scale)
-	})
+	return permuteCases("permutation of trials within cases", cases, tail, seed, shuffles)
 }
 
 // FlipSides is the permutation test that keeps the trials of a case together:
@@ -69,68 +68,87 @@ func FlipSides(cases []Pair, tail Tail, seed uint64) (Test, error) {
 			return Test{}, fmt.Errorf("exchanging sides needs as many trials on both, got %d and %d", c.Baseline.Trials, c.Candidate.Trials)
 		}
 	}
-	return permuteCases("exchange of sides by case", cases, tail, seed, func(p Pair, scale int) moves {
-		d := scale / p.Baseline.Trials * (p.Candidate.Passed - p.Baseline.Passed)
-		if d == 0 {
-			return moves{low: 0, step: 1, p: []float64{1}}
-		}
-		d = max(d, -d)
-		return moves{low: -d, step: 2 * d, p: []float64{0.5, 0.5}}
-	})
+	return permuteCases("exchange of sides by case", cases, tail, seed, exchanges)
 }
 
 // moves is what one case may contribute to the sum of differences, in units of
 // 1/scale: p[i] is the probability of low + i*step.
 type moves struct {
-	low, step int
+	low, step float64
 	p         []float64
 }
 
 // shuffles is the hypergeometric distribution of a case's difference.
-func shuffles(c Pair, scale int) moves {
-	b, n := c.Baseline.Trials, c.Candidate.Trials
+func shuffles(c Pair, scale float64) moves {
+	perB, perN := scale/float64(c.Baseline.Trials), scale/float64(c.Candidate.Trials)
 	passed := c.Baseline.Passed + c.Candidate.Passed
-	first, p := hypergeometric(n, passed, b+n)
-	return moves{low: scale/n*first - scale/b*(passed-first), step: scale/n + scale/b, p: p}
+	first, p := hypergeometric(c.Candidate.Trials, passed, c.Baseline.Trials+c.Candidate.Trials)
+	return moves{low: perN*float64(first) - perB*float64(passed-first), step: perN + perB, p: p}
 }
 
-// finest bounds the common denominator of all rates; below it sums are exact
-// integers.
-const finest = 1 << 40
+// exchanges is a case's difference one way or the other.
+func exchanges(c Pair, scale float64) moves {
+	d := math.Abs(difference(c, scale))
+	if d == 0 {
+		return moves{p: []float64{1}}
+	}
+	return moves{low: -d, step: 2 * d, p: []float64{0.5, 0.5}}
+}
 
-func permuteCases(method string, cases []Pair, tail Tail, seed uint64, of func(Pair, int) moves) (Test, error) {
-	scale := 1
+func difference(c Pair, scale float64) float64 {
+	return scale/float64(c.Candidate.Trials)*float64(c.Candidate.Passed) - scale/float64(c.Baseline.Trials)*float64(c.Baseline.Passed)
+}
+
+func permuteCases(method string, cases []Pair, tail Tail, seed uint64, of func(Pair, float64) moves) (Test, error) {
 	for _, c := range cases {
 		if err := c.check(); err != nil {
 			return Test{}, err
 		}
-		for _, n := range []int{c.Baseline.Trials, c.Candidate.Trials} {
-			if scale = lcm(scale, n); scale > finest {
-				return Test{}, errors.New("the cases have too many different numbers of trials to be compared by permutation")
-			}
-		}
 	}
-	known, all, seen := map[Pair]moves{}, make([]moves, len(cases)), 0
+	scale, whole := denominator(cases)
+	known, all, seen := map[Pair]moves{}, make([]moves, len(cases)), 0.0
 	for i, c := range cases {
 		if _, ok := known[c]; !ok {
 			known[c] = of(c, scale)
 		}
 		all[i] = known[c]
-		seen += scale/c.Candidate.Trials*c.Candidate.Passed - scale/c.Baseline.Trials*c.Baseline.Passed
+		seen += difference(c, scale)
 	}
 	t := Test{Method: "exact " + method, Tail: tail, N: len(cases), P: 1}
 	if len(cases) == 0 {
 		return t, nil
 	}
-	t.Statistic = float64(seen) / float64(scale) / float64(len(cases))
-	if work(all) <= enumerated {
-		below, above := convolve(all, seen)
+	t.Statistic = seen / scale / float64(len(cases))
+	if whole && work(all) <= enumerated {
+		below, above := convolve(all, int(seen))
 		t.P = tailP(tail, below, above)
 		return t, nil
 	}
 	t.Method = "Monte Carlo " + method
-	t.P = drawMoves(all, seen, tail, seed)
+	slack := 0.5
+	if !whole {
+		slack = 1e-12 * float64(len(cases))
+	}
+	t.P = drawMoves(all, seen, slack, tail, seed)
 	return t, nil
+}
+
+// denominator is the common one of all rates, by which sums are whole numbers.
+// When it would be too large it is 1, and they are not.
+func denominator(cases []Pair) (scale float64, whole bool) {
+	const finest = 1 << 24 // times a million cases is still exact in a float64
+	d := 1
+	for _, c := range cases {
+		for _, n := range []int{c.Baseline.Trials, c.Candidate.Trials} {
+			if n > finest {
+				return 1, false
+			}
+			if d = lcm(d, n); d > finest {
+				return 1, false
+			}
+		}
+	}
+	return float64(d), true
 }
 
 func lcm(a, b int) int {
@@ -145,7 +163,7 @@ func lcm(a, b int) int {
 func work(all []moves) int {
 	total, width := 0, 1
 	for _, m := range all {
-		width += m.step * (len(m.p) - 1)
+		width += int(m.step) * (len(m.p) - 1)
 		if total += width * len(m.p); total > enumerated {
 			break
 		}
@@ -153,17 +171,19 @@ func work(all []moves) int {
 	return total
 }
 
-// convolve gives the chance of a sum of at most and of at least seen.
+// convolve gives the chance of a sum of at most and of at least seen, of moves
+// that are whole numbers.
 func convolve(all []moves, seen int) (below, above float64) {
 	low, sum := 0, []float64{1}
 	for _, m := range all {
-		next := make([]float64, len(sum)+m.step*(len(m.p)-1))
+		step := int(m.step)
+		next := make([]float64, len(sum)+step*(len(m.p)-1))
 		for i, v := range sum {
 			for j, p := range m.p {
-				next[i+j*m.step] += v * p
+				next[i+j*step] += v * p
 			}
 		}
-		low, sum = low+m.low, next
+		low, sum = low+int(m.low), next
 	}
 	for i, v := range sum {
 		if low+i <= seen {
@@ -177,10 +197,10 @@ func convolve(all []moves, seen int) (below, above float64) {
 }
 
 // drawMoves draws each case's contribution by inverting its distribution.
-func drawMoves(all []moves, seen int, tail Tail, seed uint64) float64 {
+func drawMoves(all []moves, seen, slack float64, tail Tail, seed uint64) float64 {
 	random := chance(seed)
-	return monteCarlo(tail, float64(seen), 0.5, draws(len(all)), func() float64 {
-		sum := 0
+	return monteCarlo(tail, seen, slack, draws(len(all)), func() float64 {
+		sum := 0.0
 		for _, m := range all {
 			i := 0
 			if len(m.p) > 1 {
@@ -188,8 +208,8 @@ func drawMoves(all []moves, seen int, tail Tail, seed uint64) float64 {
 					u -= m.p[i]
 				}
 			}
-			sum += m.low + i*m.step
+			sum += m.low + float64(i)*m.step
 		}
-		return float64(sum)
+		return sum
 	})
 }

@@ -72,7 +72,7 @@ func TwoArmDesign(rate float64, tail Tail, a Aim) (Fixed, error) {
 	}
 	// power dips now and then as sizes grow; the smallest that has it counts
 	for n := max(1, about/2); ; n++ {
-		if power := FisherPower(n, n, rate, rate-a.Drop, tail, a.Alpha); power >= a.Power {
+		if power := (Arms{Baseline: n, Candidate: n, Rate: rate, Tail: tail}).Power(a.Drop, a.Alpha); power >= a.Power {
 			return Fixed{Method: "Fisher exact, enumerated", Trials: n, MaxPassed: -1, FalseAlarm: a.Alpha, Power: power}, nil
 		}
 	}
@@ -90,26 +90,46 @@ func fleiss(rate float64, tail Tail, a Aim) int {
 	return int(math.Ceil(n / 4 * math.Pow(1+math.Sqrt(1+4/(n*a.Drop)), 2)))
 }
 
-// FisherPower is the chance, by enumeration, that Fisher's exact test at alpha
-// tells two sides apart that pass at the given rates.
-func FisherPower(baselineTrials, candidateTrials int, baselineRate, candidateRate float64, tail Tail, alpha float64) float64 {
+// Arms is an experiment with two sides of given sizes that share no cases, of
+// which the baseline passes at the rate.
+type Arms struct {
+	Baseline, Candidate int // trials
+	Rate                float64
+	Tail                Tail
+}
+
+// Power is the chance, by enumeration, that Fisher's exact test at alpha tells
+// the sides apart when the candidate passes less often by the drop.
+func (a Arms) Power(drop, alpha float64) float64 {
 	power := 0.0
-	for passed := 0; passed <= baselineTrials; passed++ {
-		weight := exactly(passed, baselineTrials, baselineRate)
+	for passed := 0; passed <= a.Baseline; passed++ {
+		weight := exactly(passed, a.Baseline, a.Rate)
 		if weight < 1e-12 {
 			continue
 		}
-		for c := 0; c <= candidateTrials; c++ {
-			w := weight * exactly(c, candidateTrials, candidateRate)
+		for c := 0; c <= a.Candidate; c++ {
+			w := weight * exactly(c, a.Candidate, a.Rate-drop)
 			if w < 1e-14 {
 				continue
 			}
-			if t, err := Fisher(Tally{passed, baselineTrials}, Tally{c, candidateTrials}, tail); err == nil && t.P <= alpha {
+			if t, err := Fisher(Tally{passed, a.Baseline}, Tally{c, a.Candidate}, a.Tail); err == nil && t.P <= alpha {
 				power += w
 			}
 		}
 	}
 	return power
+}
+
+// MinimalDrop is the smallest drop that the experiment finds with the power at
+// alpha, to 1/1000: what a comparison could have seen. It is not found (false)
+// when no drop is, or with more than 500 trials on a side, which are not
+// enumerated.
+func (a Arms) MinimalDrop(alpha, power float64) (drop float64, found bool) {
+	ok := func(d float64) bool { return a.Power(d, alpha) >= power }
+	if min(a.Baseline, a.Candidate) < 1 || max(a.Baseline, a.Candidate) > longest || !(a.Rate > 0 && a.Rate <= 1) || !ok(a.Rate) {
+		return 0, false
+	}
+	return least(a.Rate, 1e-3, ok), true
 }
 
 // MinimalDrop is the smallest drop from a known rate that n trials find with
@@ -122,13 +142,19 @@ func MinimalDrop(rate float64, n int, alpha, power float64) (drop float64, found
 	if !(rate > 0 && rate <= 1) || n < 1 || n > planned || !ok(rate) {
 		return 0, false
 	}
-	low, high := 0.0, rate
-	for high-low > 1e-4 {
+	return least(rate, 1e-4, ok), true
+}
+
+// least is, to the step, the smallest drop for which ok holds; it holds for the
+// highest.
+func least(highest, step float64, ok func(float64) bool) float64 {
+	low, high := 0.0, highest
+	for high-low > step {
 		if mid := (low + high) / 2; ok(mid) {
 			high = mid
 		} else {
 			low = mid
 		}
 	}
-	return high, true
+	return high
 }

@@ -185,6 +185,15 @@ func TestDrawsAgree(t *testing.T) {
 	if a.Method == b.Method || math.Abs(a.P-b.P) > 0.02 {
 		t.Errorf("shuffled trials: %+v and %+v", a, b)
 	}
+	// repetitions of which some were invalid: no common denominator
+	var uneven []stats.Pair
+	for n := 83; n <= 100; n++ {
+		uneven = append(uneven, stats.Pair{Baseline: stats.Tally{Passed: n - 10, Trials: n}, Candidate: stats.Tally{Passed: n - 11, Trials: n + 1}})
+	}
+	worse := must[stats.Test](t)(stats.ShuffleTrials(uneven, stats.Less, 1))
+	if worse.Method == a.Method || worse.P > 0.1 || worse.P <= 0 || math.Abs(worse.Statistic+0.0205) > 0.001 {
+		t.Errorf("uneven trials: %+v", worse)
+	}
 	few, many := []float64{1, 2, 3, 5, 8, 9}, []float64{2, 4, 4, 7, 9, 10, 11}
 	a = must[stats.Test](t)(stats.WelchPermutation(few, many, stats.TwoSided, 1))
 	for range 12 {

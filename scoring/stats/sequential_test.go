@@ -329,8 +329,19 @@ func TestPlanning(t *testing.T) {
 		before = d
 	}
 	// by hand: 3 and 3, Fisher's one-sided p is at most 0.05 for 3/3 against 0/3 alone
-	if p := stats.FisherPower(3, 3, 0.9, 0.2, stats.Less, 0.05); math.Abs(p-0.9*0.9*0.9*0.8*0.8*0.8) > 1e-12 {
+	if p := (stats.Arms{Baseline: 3, Candidate: 3, Rate: 0.9, Tail: stats.Less}).Power(0.7, 0.05); math.Abs(p-0.9*0.9*0.9*0.8*0.8*0.8) > 1e-12 {
 		t.Errorf("power of 3 and 3: %v", p)
+	}
+	arms := stats.Arms{Baseline: 56, Candidate: 56, Rate: 0.9, Tail: stats.Less}
+	if d, found := arms.MinimalDrop(0.05, 0.8); !found || d > 0.2 || d < 0.19 {
+		t.Errorf("two arms of 56 find %v, %v", d, found)
+	}
+	arms.Candidate = 2
+	if d, found := arms.MinimalDrop(0.05, 0.8); !found || d < 0.5 {
+		t.Errorf("two trials find %v, %v", d, found)
+	}
+	if _, found := (stats.Arms{Baseline: 2, Candidate: 2, Rate: 1, Tail: stats.Less}).MinimalDrop(0.05, 0.8); found {
+		t.Error("two trials a side find something")
 	}
 	small := must[stats.Fixed](t)(stats.TwoArmDesign(0.9, stats.TwoSided, aim(func(a *stats.Aim) { a.Drop = 0.05 })))
 	if small.Method != "Fleiss formula with continuity correction" || small.Trials < 600 || small.Trials > 800 {
