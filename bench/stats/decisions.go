@@ -17,6 +17,7 @@ type world struct {
 	histories int
 	seed      uint64
 	baselines []int // how many trials stored baselines have
+	families  map[int]*family
 }
 
 func (s world) chance(row string) *rand.Rand {
@@ -152,9 +153,14 @@ type family struct {
 	made map[stats.Tally]*stats.Sequential
 }
 
-func newFamily(trials int) (*family, error) {
+// family is made once for each size.
+func (s world) family(trials int) (*family, error) {
+	if f := s.families[trials]; f != nil {
+		return f, nil
+	}
 	f, err := stats.NewStored(trials, aim)
-	return &family{f, map[stats.Tally]*stats.Sequential{}}, err
+	s.families[trials] = &family{f, map[stats.Tally]*stats.Sequential{}}
+	return s.families[trials], err
 }
 
 func (f *family) against(t stats.Tally) (*stats.Sequential, error) {
@@ -190,7 +196,7 @@ func (s world) stored() ([]decision, error) {
 	}
 	var rows []decision
 	for _, trials := range s.baselines {
-		f, err := newFamily(trials)
+		f, err := s.family(trials)
 		if err != nil {
 			return nil, err
 		}
@@ -222,7 +228,7 @@ func (s world) stored() ([]decision, error) {
 func (s world) storedMixed() ([]decision, error) {
 	var rows []decision
 	for _, trials := range s.baselines {
-		f, err := newFamily(trials)
+		f, err := s.family(trials)
 		if err != nil {
 			return nil, err
 		}

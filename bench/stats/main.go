@@ -25,6 +25,7 @@ func main() {
 
 // report prints both tables and counts the bounds that were missed.
 func report(w io.Writer, sim world) (missed int, err error) {
+	sim.families = map[int]*family{}
 	decisions, err := sim.decisions()
 	if err != nil {
 		return 0, err

@@ -101,14 +101,14 @@ func TestStored(t *testing.T) {
 	for _, row := range []struct {
 		trials int
 		aim    stats.Aim
-	}{{1, aim(nil)}, {7, aim(nil)}, {30, aim(nil)}, {40, aim(func(a *stats.Aim) { a.Drop, a.MaxTrials = 0.1, 60 })},
-		{25, aim(func(a *stats.Aim) { a.Alpha, a.Power, a.MaxTrials = 0.01, 0.9, 50 })}} {
+	}{{1, aim(nil)}, {7, aim(nil)}, {30, aim(nil)}, {20, aim(func(a *stats.Aim) { a.Drop, a.MaxTrials = 0.1, 40 })},
+		{25, aim(func(a *stats.Aim) { a.Alpha, a.Power, a.MaxTrials = 0.01, 0.9, 40 })}} {
 		family := must[*stats.Stored](t)(stats.NewStored(row.trials, row.aim))
 		var tests []*stats.Sequential
 		for passed := 0; passed <= row.trials; passed++ {
 			tests = append(tests, must[*stats.Sequential](t)(family.Sequential(stats.Tally{Passed: passed, Trials: row.trials})))
 		}
-		for rate := 0.0; rate <= 1; rate += 0.0073 {
+		for rate := 0.0; rate <= 1; rate += 0.0137 {
 			alarm, clear := 0.0, 0.0
 			for passed, s := range tests {
 				w := binomial(passed, row.trials, rate)
@@ -144,10 +144,10 @@ func TestStoredPower(t *testing.T) {
 // TestLongBaseline: more than 500 trials have the limits of 500.
 func TestLongBaseline(t *testing.T) {
 	t.Parallel()
-	a := aim(func(a *stats.Aim) { a.MaxTrials = 20 })
+	a := aim(func(a *stats.Aim) { a.MaxTrials = 10 })
 	family := must[*stats.Stored](t)(stats.NewStored(1000, a))
 	s := must[*stats.Sequential](t)(family.Sequential(stats.Tally{Passed: 900, Trials: 1000}))
-	if f := s.Operate(0.5); f.Regressed < 0.9 {
+	if f := s.Operate(0.5); f.Regressed < 0.8 {
 		t.Errorf("from 90 %% to 50 %%: %+v", f)
 	}
 	if _, err := family.Sequential(stats.Tally{Passed: 9, Trials: 10}); err == nil {
