@@ -11,7 +11,7 @@ LDFLAGS := -s -w $(if $(VERSION),-X github.com/agentclash/agentclash/cmd.version
 CC_FOUND := $(shell command -v $${CC:-cc} 2>/dev/null || command -v gcc 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
 
-.PHONY: build quickstart test slow-test lint fmt update guests bench sandbox-image clean help
+.PHONY: build quickstart test slow-test lint fmt update guests bench bench-stats sandbox-image clean help
 
 build: ## build bin/agentclash (static, no cgo)
 	@mkdir -p bin
@@ -53,6 +53,9 @@ guests: ## build the small guests (linux, amd64 and arm64) for builds with -tags
 bench: build ## measure the budgets; see bench/README.md
 	$(GO) run ./bench -bin $(BIN)
 	$(GO) test ./sandbox/docker -run '^$$' -bench Ratios -benchtime 1x -timeout 30m
+
+bench-stats: ## simulate what the statistics promise, 10,000 histories a row; see bench/README.md
+	$(GO) run ./bench/stats
 
 sandbox-image: ## make agentclash/sandbox:local (sh, python3) without a registry
 	sh sandbox/docker/image/build.sh

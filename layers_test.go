@@ -24,6 +24,7 @@ var layers = map[string][]string{
 	"scoring/mathexpr":                  {},
 	"scoring/similarity":                {},
 	"scoring/textnorm":                  {},
+	"scoring/stats":                     {},
 	"scoring/compare":                   {"scoring"},
 	"scoring/review":                    {"scoring"},
 	"pack/template":                     {},
@@ -72,6 +73,7 @@ var layers = map[string][]string{
 	"cmd/tui/quiet":                     {},
 	"cmd":                               {"..."},
 	"bench":                             {"..."},
+	"bench/stats":                       {"scoring/stats"},
 }
 
 // only says which modules are fenced into which rooms.
@@ -88,6 +90,7 @@ var only = map[string][]string{
 	"github.com/charmbracelet/bubbletea": {"cmd/tui", "cmd"},
 	"github.com/spf13/cobra":             {"cmd"},
 	"gopkg.in/yaml.v3":                   {"pack", "pack/regression", "engine/provider/scripted", "cmd"},
+	"gonum.org/v1/gonum":                 {"scoring/stats"},
 }
 
 // pure rooms may not reach the machine.
@@ -99,6 +102,7 @@ var pure = map[string][]string{
 	"scoring/jsondoc":    machine,
 	"scoring/mathexpr":   machine,
 	"scoring/similarity": machine,
+	"scoring/stats":      machine,
 	"scoring/textnorm":   machine,
 	"engine/event":       machine,
 	"engine/turn":        machine,
