@@ -63,6 +63,10 @@ func New(req Request) (*Plan, error) {
 	if p.Mode == "" {
 		p.Mode = pack.Native
 	}
+	if p.Options.Shard != nil {
+		shard := *p.Options.Shard // the plan's own, to be filled in
+		p.Options.Shard = &shard
+	}
 	if p.Name == "" {
 		p.Name = p.newName()
 	}
@@ -75,6 +79,9 @@ func New(req Request) (*Plan, error) {
 			return nil, err
 		}
 		p.Cases = append(p.Cases, CaseRef{Key: c.Key(), Digest: digest})
+	}
+	if p.Options.Shard != nil {
+		p.Cases, cases = p.Options.Shard.of(p.Cases, cases)
 	}
 	if err := p.Bind(req.Pack); err != nil {
 		return nil, err
@@ -94,7 +101,11 @@ func New(req Request) (*Plan, error) {
 
 // newName is what a run is called that nobody has named.
 func (p *Plan) newName() string {
-	return p.Pack.Slug + "-" + p.CreatedAt.Format("20060102-150405") + "-" + p.RunID[max(0, len(p.RunID)-4):]
+	name := p.Pack.Slug + "-" + p.CreatedAt.Format("20060102-150405") + "-" + p.RunID[max(0, len(p.RunID)-4):]
+	if s := p.Options.Shard; s != nil {
+		name += fmt.Sprintf("-shard%dof%d", s.Index, s.Of)
+	}
+	return name
 }
 
 // runnable refuses a pack that this version would run as another one.

@@ -94,7 +94,7 @@ func (p *Plan) Since(t Trial, earlier *Plan, was Trial) ([]Difference, error) {
 func (p *Plan) Again(trials []Trial, req Request) (*Plan, error) {
 	next := *p
 	next.RunID, next.CreatedAt, next.RetryOf = req.NewID(), req.Now().UTC(), p.RunID
-	next.Name = req.Name
+	next.Name, next.Merged, next.Options.Shard = req.Name, nil, nil
 	if next.Name == "" {
 		next.Name = next.newName()
 	}
