@@ -36,6 +36,13 @@ func newBaselineSet(a *app) *cobra.Command {
 				if picked.Scorecard == nil {
 					return usage("run %s has not ended: a baseline needs its scorecard", r.Name).hint("agentclash run get %s", short(r.ID))
 				}
+				planned, err := db.Plan(ctx, r.ID)
+				if err != nil {
+					return err
+				}
+				if err := (side{run: r, plan: planned}).whole("baseline"); err != nil {
+					return err
+				}
 				if db, err = a.store(ctx); err != nil {
 					return err
 				}

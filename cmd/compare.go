@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -49,6 +50,7 @@ func (a *app) sides(ctx context.Context, db *store.DB, o compareOptions) (baseli
 	if baseline.agent.ID == candidate.agent.ID {
 		return side{}, side{}, usage("baseline and candidate are the same run agent: %s of run %s", baseline.agent.Label, baseline.run.Name)
 	}
+	a.mentionShard(baseline, candidate)
 	return baseline, candidate, nil
 }
 
@@ -155,6 +157,12 @@ func (a *app) compareWith(ctx context.Context, db *store.DB, mark store.Baseline
 	if err != nil {
 		return err
 	}
+	a.mentionShard(candidate)
+	if gate {
+		if err := candidate.whole("gate"); err != nil {
+			return err
+		}
+	}
 	j := a.judge(baseline, candidate)
 	d := j.document(candidate, bookmark(mark, baseline.run.Status))
 	if gate {
@@ -207,6 +215,9 @@ func (a *app) gateAgents(ctx context.Context, db *store.DB, mark store.BaselineM
 	worst := compare.Pass
 	for _, agent := range agents {
 		candidate, err := a.agentSide(ctx, db, agent.ID)
+		if err == nil {
+			err = candidate.whole("gate")
+		}
 		if err != nil {
 			return err
 		}
@@ -272,6 +283,9 @@ Exit status: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 				return err
 			}
 			baseline, candidate, err := a.sides(ctx, db, o)
+			if err == nil {
+				err = errors.Join(baseline.whole("gate"), candidate.whole("gate"))
+			}
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,118 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/agentclash/agentclash/engine/redact"
+	"github.com/agentclash/agentclash/store"
+)
+
+// knownSecrets are the secrets of this machine that may have come near a run.
+type knownSecrets struct {
+	all  *redact.Redactor
+	each []knownSecret
+}
+
+type knownSecret struct{ name, value string }
+
+// Where plans and packs say that a secret is to be found.
+var (
+	envReference    = regexp.MustCompile(`env://([A-Za-z_][A-Za-z0-9_]*)`)
+	secretReference = regexp.MustCompile(`(?:secret://|secrets\.)([A-Za-z_][A-Za-z0-9_]*)`)
+)
+
+// knownSecrets gathers what the secret store holds, the providers' keys, and what
+// the run and the accounts refer to.
+func (a *app) knownSecrets(ctx context.Context, db *store.DB, r store.Run) (knownSecrets, error) {
+	kept, err := a.secretStore()
+	if err != nil {
+		return knownSecrets{}, err
+	}
+	values, err := kept.values()
+	if err != nil {
+		return knownSecrets{}, err
+	}
+	var k knownSecrets
+	for _, v := range values {
+		k.add("a workspace secret", v)
+	}
+	variables := []string{"E2B_API_KEY"}
+	for _, s := range servers() {
+		variables = append(variables, s.keyVar)
+	}
+	texts, err := referring(ctx, db, r)
+	if err != nil {
+		return knownSecrets{}, err
+	}
+	for _, text := range texts {
+		for _, m := range envReference.FindAllStringSubmatch(text, -1) {
+			variables = append(variables, m[1])
+		}
+		for _, m := range secretReference.FindAllStringSubmatch(text, -1) {
+			variables = append(variables, "AGENTCLASH_SECRET_"+m[1])
+		}
+	}
+	slices.Sort(variables)
+	for _, name := range slices.Compact(variables) {
+		if name != "" {
+			k.add("the value of "+name, a.p.Getenv(name))
+		}
+	}
+	all := make([]string, len(k.each))
+	for i, s := range k.each {
+		all[i] = s.value
+	}
+	k.all = redact.New(all)
+	return k, nil
+}
+
+// referring are the texts that may say where a secret of the run is found.
+func referring(ctx context.Context, db *store.DB, r store.Run) ([]string, error) {
+	planned, err := db.Plan(ctx, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	s, err := db.Snapshot(ctx, r.PackID)
+	if err != nil {
+		return nil, err
+	}
+	accounts, err := db.Accounts(ctx, r.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	texts := []string{string(s.Manifest), fmt.Sprint(planned.Judges, planned.Simulators)}
+	for _, agent := range planned.Agents {
+		texts = append(texts, fmt.Sprint(agent.Deployment))
+	}
+	for _, account := range accounts {
+		texts = append(texts, fmt.Sprint(account))
+	}
+	return texts, nil
+}
+
+func (k *knownSecrets) add(name, value string) {
+	if value = strings.TrimSpace(value); len(value) >= redact.MinBytes {
+		k.each = append(k.each, knownSecret{name, value})
+	}
+}
+
+// inspect refuses a text with a secret in it, however that is written. What it
+// says has the secret's name alone.
+func (k knownSecrets) inspect(place string, content []byte) error {
+	if len(k.each) == 0 || !k.all.Finds(content) {
+		return nil
+	}
+	name := "a secret of this machine"
+	for _, s := range k.each {
+		if redact.New([]string{s.value}).Finds(content) {
+			name = s.name
+			break
+		}
+	}
+	return (&failure{status: statusError, code: "secret_found", err: fmt.Errorf("nothing was exported: %s is in %s", name, k.all.Text(place))}).
+		hint("the run was recorded without knowing it as a secret: replace the secret where it is used, and keep the run to yourself")
+}
