@@ -133,7 +133,10 @@ func selectCases(set pack.InputSet, keys []string) ([]pack.Case, error) {
 			unknown = append(unknown, fmt.Sprintf("%q", k))
 			continue
 		}
-		picked = append(picked, set.Cases[i])
+		// a case that is named twice is one case: its trials are told apart by its key
+		if !slices.ContainsFunc(picked, func(c pack.Case) bool { return c.Key() == set.Cases[i].Key() }) {
+			picked = append(picked, set.Cases[i])
+		}
 	}
 	if len(unknown) > 0 {
 		return nil, fmt.Errorf("input set %q has no case %s: %w", set.Key, strings.Join(unknown, ", "), pack.ErrNotFound)
