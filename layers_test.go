@@ -67,7 +67,8 @@ var layers = map[string][]string{
 	"engine/plan":                       {"pack", "scoring", "sandbox", "sandbox/egress", "engine/budget", "engine/event", "engine/peers", "engine/provider", "engine/tool", "engine/tool/query", "engine/turn"},
 	"engine/packtest":                   {"engine", "engine/plan", "engine/event", "engine/provider", "engine/tool", "engine/tool/query", "pack", "sandbox", "scoring"},
 	"engine":                            {"pack", "scoring", "sandbox", "sandbox/egress", "engine/event", "engine/plan", "engine/budget", "engine/timebox", "engine/provider", "engine/peers", "engine/proxy", "engine/record", "engine/redact", "engine/tool", "engine/tool/query", "engine/turn"},
-	"store":                             {"engine", "engine/plan", "engine/event", "scoring"},
+	"store":                             {"engine", "engine/plan", "engine/event", "scoring", "store/bundle"},
+	"store/bundle":                      {"engine/plan", "engine/event", "scoring"},
 	"cmd/view":                          {"engine/event", "scoring", "scoring/compare", "scoring/review"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet"},
 	"cmd/tui/quiet":                     {},
@@ -107,6 +108,7 @@ var pure = map[string][]string{
 	"engine/event":       machine,
 	"engine/turn":        machine,
 	"engine/peers":       machine,
+	"store/bundle":       machine,
 	"cmd/view":           machine,
 }
 

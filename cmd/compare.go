@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -51,6 +52,7 @@ func (a *app) sides(ctx context.Context, db *store.DB, o compareOptions) (baseli
 	if baseline.agent.ID == candidate.agent.ID {
 		return side{}, side{}, usage("baseline and candidate are the same run agent: %s of run %s", baseline.agent.Label, baseline.run.Name)
 	}
+	a.mentionShard(baseline, candidate)
 	return baseline, candidate, nil
 }
 
@@ -190,6 +192,12 @@ func (a *app) compareWith(ctx context.Context, db *store.DB, baseline comparand,
 	if err != nil {
 		return err
 	}
+	a.mentionShard(candidate)
+	if gate {
+		if err := candidate.whole("gate"); err != nil {
+			return err
+		}
+	}
 	j := a.judge(baseline.side, candidate)
 	d := j.document(candidate, baseline.mark)
 	if gate {
@@ -238,6 +246,9 @@ func (a *app) gateAgents(ctx context.Context, db *store.DB, baseline side, r sto
 	worst := compare.Pass
 	for _, agent := range agents {
 		candidate, err := a.agentSide(ctx, db, agent.ID)
+		if err == nil {
+			err = candidate.whole("gate")
+		}
 		if err != nil {
 			return err
 		}
@@ -309,6 +320,9 @@ Exit status: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 				return err
 			}
 			baseline, candidate, err := a.sides(ctx, db, o)
+			if err == nil {
+				err = errors.Join(baseline.whole("gate"), candidate.whole("gate"))
+			}
 			if err != nil {
 				return err
 			}

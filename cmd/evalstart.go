@@ -34,6 +34,7 @@ type startOptions struct {
 	name        string
 	plan        plan.Options
 	limits      limitFlags
+	shard       string
 	sandbox     string
 	image       string
 	follow      bool
@@ -89,6 +90,7 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.models, "model", nil, "provider/model to run without a deployment; repeatable")
 	f.StringArrayVar(&o.cases, "case", nil, "run only this case; repeatable")
 	f.StringVar(&o.name, "name", "", "name of the run (default: slug and time)")
+	f.StringVar(&o.shard, "shard", "", "run only part I of N of the cases, as I/N; run merge puts the parts together")
 	f.BoolVar(&o.follow, "follow", false, "show what happens while it happens")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan and its price ceiling, and run nothing")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit 1 when an agent did not pass, 3 when too many trials were invalid")
@@ -121,8 +123,11 @@ func (o *startOptions) check(a *app) error {
 		return err
 	}
 	o.sandbox = kind
-	if name := strings.ToLower(strings.TrimSpace(o.name)); name == store.Latest || name == store.Baseline {
-		return usage("--name %s is taken: it means a run already", name)
+	if err := checkRunName(o.name); err != nil {
+		return err
+	}
+	if err := o.checkShard(); err != nil {
+		return err
 	}
 	if o.since != "" && !o.affected {
 		return usage("--since names the run whose trials --affected reuses: give both")
@@ -162,6 +167,14 @@ func (o *startOptions) check(a *app) error {
 	}
 	if len(missing) > 0 {
 		return usage("eval start: %w", errors.Join(missing...)).hint("agentclash eval start --help")
+	}
+	return nil
+}
+
+// checkRunName refuses a name that would hide what a selector means.
+func checkRunName(name string) error {
+	if name := strings.ToLower(strings.TrimSpace(name)); name == store.Latest || name == store.Baseline {
+		return usage("--name %s is taken: it means a run already", name)
 	}
 	return nil
 }
