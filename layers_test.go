@@ -66,6 +66,7 @@ var layers = map[string][]string{
 	"engine":                            {"pack", "scoring", "sandbox", "sandbox/egress", "engine/event", "engine/plan", "engine/budget", "engine/timebox", "engine/provider", "engine/peers", "engine/proxy", "engine/record", "engine/redact", "engine/tool", "engine/tool/query", "engine/turn"},
 	"store":                             {"engine", "engine/plan", "engine/event", "scoring"},
 	"cmd/view":                          {"engine/event", "scoring", "scoring/compare"},
+	"cmd/report":                        {"cmd/view", "scoring", "scoring/compare"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet"},
 	"cmd/tui/quiet":                     {},
 	"cmd":                               {"..."},
@@ -101,6 +102,7 @@ var pure = map[string][]string{
 	"engine/turn":        machine,
 	"engine/peers":       machine,
 	"cmd/view":           machine,
+	"cmd/report":         machine,
 }
 
 var machine = []string{"os", "net", "net/http", "os/exec", "database/sql"}

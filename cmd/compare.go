@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	reports "github.com/agentclash/agentclash/cmd/report"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/scoring/compare"
 	"github.com/agentclash/agentclash/store"
@@ -22,6 +23,7 @@ func newCompare(a *app) *cobra.Command {
 type compareOptions struct {
 	baseline, baselineAgent   string
 	candidate, candidateAgent string
+	reports                   reportFlags
 }
 
 func (o *compareOptions) addFlags(c *cobra.Command) {
@@ -94,20 +96,27 @@ func (j judgement) document(candidate side, mark view.Bookmark) view.ComparisonD
 func newCompareLatest(a *app) *cobra.Command {
 	var agent string
 	var gate bool
+	var written reportFlags
 	c := &cobra.Command{
 		Use: "latest", Short: "Compare the newest run with the baseline",
 		Long: `Compare the newest run of the baseline's pack with the baseline. With --gate the
 exit status is the verdict: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 		Example: "  agentclash compare latest\n  agentclash compare latest --gate",
 		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return runCompareLatest(c.Context(), a, agent, gate) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return runCompareLatest(c.Context(), a, agent, gate, written)
+		},
 	}
+	written.addFlags(c.Flags())
 	c.Flags().StringVar(&agent, "agent", "", "run agent of the newest run")
 	c.Flags().BoolVar(&gate, "gate", false, "exit with the verdict of the default policy")
 	return c
 }
 
-func runCompareLatest(ctx context.Context, a *app, agent string, gate bool) error {
+func runCompareLatest(ctx context.Context, a *app, agent string, gate bool, written reportFlags) error {
+	if err := written.check(a, false); err != nil {
+		return err
+	}
 	db, err := a.stored(ctx)
 	if err != nil {
 		return err
@@ -132,7 +141,7 @@ func runCompareLatest(ctx context.Context, a *app, agent string, gate bool) erro
 	}
 	for _, r := range runs {
 		if r.ID != mark.RunID {
-			return a.compareWith(ctx, db, mark, compareOptions{candidate: r.ID, candidateAgent: agent}, gate)
+			return a.compareWith(ctx, db, mark, compareOptions{candidate: r.ID, candidateAgent: agent, reports: written}, gate)
 		}
 	}
 	return usage("the baseline is the only run of %s", mark.PackSlug).hint("agentclash eval start --pack ... runs a candidate")
@@ -164,10 +173,14 @@ func (a *app) compareWith(ctx context.Context, db *store.DB, mark store.Baseline
 		d.ReleaseGate = &j.gate
 	}
 	err = a.print(d, func(w io.Writer, v view.Options) error { return view.Comparison(w, d, v) })
-	if err != nil || !gate {
-		return err
+	if err == nil && gate {
+		err = verdict(j.gate.Verdict.ExitStatus())
 	}
-	return verdict(j.gate.Verdict.ExitStatus())
+	return a.writeReports(o.reports, err, func() (reports.Run, error) {
+		card, err := candidate.scorecard()
+		return a.reportOnScorecard(candidate.run, view.ScorecardDocument{
+			Scorecard: card, Baseline: &d.Baseline, Comparison: &j.comparison, ReleaseGate: &j.gate}), err
+	})
 }
 
 // gateRun gates a run that has just ended against the baseline of its pack.

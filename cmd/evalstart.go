@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	reports "github.com/agentclash/agentclash/cmd/report"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/peers"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -44,6 +45,7 @@ type startOptions struct {
 	since       string
 	traces      traceOptions
 	tape        tapeOptions
+	reports     reportFlags
 }
 
 const humanWaitUsage = "wait for people to take their turns in conversations, by run turn submit"
@@ -70,6 +72,7 @@ unavailable; 77 a key is missing or was refused; 130 interrupted. With
   agentclash eval start --pack my-pack.yaml --model openai/gpt-4.1-mini --repetitions 3 --follow
   agentclash eval start --pack my-pack.yaml --deployment prod --deployment next --json
   agentclash eval start --pack my-pack.yaml --deployment next --gate
+  agentclash eval start --pack my-pack.yaml --deployment next --report junit=report.xml --report md=summary.md
   agentclash eval start --pack my-pack.yaml --deployment prod --record tapes/prod
   agentclash eval start --pack my-pack.yaml --deployment prod --replay tapes/prod --exit-code`,
 		Args: noArgs,
@@ -94,6 +97,7 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.since, "since", "", "with --affected: the run to reuse trials of (default: the pack's newest)")
 	o.traces.addFlags(f)
 	o.tape.addFlags(f)
+	o.reports.addFlags(f)
 	f.BoolVar(&o.plan.HumanWait, "human-wait", false, humanWaitUsage)
 	f.BoolVar(&o.plan.PeerStandings, "peer-standings", false, "tell each agent now and then how the others stand on the same case")
 	f.BoolVar(&o.plan.PeerStandings, "race-context", false, "the older name of --peer-standings")
@@ -128,8 +132,11 @@ func (o *startOptions) check(a *app) error {
 	if o.gate && o.exitCode {
 		return usage("--gate and --exit-code both decide the exit status: choose one")
 	}
-	if o.dryRun && (o.follow || o.gate || o.exitCode || o.traces.endpoint != "") {
-		return usage("--dry-run runs nothing: leave out --follow, --gate, --exit-code and --otlp")
+	if o.dryRun && (o.follow || o.gate || o.exitCode || o.traces.endpoint != "" || len(o.reports.list) > 0) {
+		return usage("--dry-run runs nothing: leave out --follow, --gate, --exit-code, --otlp and --report")
+	}
+	if err := o.reports.check(a, o.follow); err != nil {
+		return err
 	}
 	if err := o.checkTape(a); err != nil {
 		return err
@@ -204,10 +211,10 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	e := execution{plan: planned, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow, humanWait: o.plan.HumanWait,
 		traces: o.traces, player: o.tape.player}
 	result, err := a.execute(ctx, e)
-	if err != nil {
-		return err
+	if err == nil {
+		err = a.afterRun(ctx, planned, result, o)
 	}
-	return a.afterRun(ctx, planned, result, o)
+	return a.writeReports(o.reports, err, func() (reports.Run, error) { return a.reportOn(ctx, planned.RunID, o.pack) })
 }
 
 // planStart plans what the flags ask for.

@@ -59,6 +59,7 @@ type app struct {
 	noColor        bool
 	nonInteractive bool
 	workspace      string
+	reportOut      bool // a report goes to stdout, in place of what is printed there
 
 	opened resources
 	live   atomic.Pointer[tui.Screen] // shown now; lines of talk would tear it
