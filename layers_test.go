@@ -27,6 +27,7 @@ var layers = map[string][]string{
 	"scoring/compare":                   {"scoring"},
 	"pack/template":                     {},
 	"pack":                              {"scoring", "pack/template"},
+	"pack/convert":                      {"pack", "scoring"},
 	"sandbox":                           {},
 	"sandbox/egress":                    {},
 	"sandbox/guest":                     {},
@@ -86,7 +87,7 @@ var only = map[string][]string{
 	"modernc.org/libc":                   {"engine/tool/query"},
 	"github.com/charmbracelet/bubbletea": {"cmd/tui", "cmd"},
 	"github.com/spf13/cobra":             {"cmd"},
-	"gopkg.in/yaml.v3":                   {"pack", "engine/provider/scripted", "cmd"},
+	"gopkg.in/yaml.v3":                   {"pack", "pack/convert", "engine/provider/scripted", "cmd"},
 }
 
 // pure rooms may not reach the machine.
@@ -98,6 +99,7 @@ var pure = map[string][]string{
 	"scoring/mathexpr":   machine,
 	"scoring/similarity": machine,
 	"scoring/textnorm":   machine,
+	"pack/convert":       machine,
 	"engine/event":       machine,
 	"engine/turn":        machine,
 	"engine/peers":       machine,

@@ -30,7 +30,7 @@ type Trial struct {
 	SideMetrics    *scoring.SideMetrics   `json:"side_metrics"` // null without a scorecard
 	Warnings       List[string]           `json:"warnings"`
 	CostUSD        *float64               `json:"cost_usd"`
-	LatencyMS      *int64                 `json:"latency_ms"` // null: not known
+	LatencyMS      *int64                 `json:"latency_ms"`   // null: not known
 	PriceSource    string                 `json:"price_source"` // pack, table, mixed or reported
 	Judges         List[Judge]            `json:"judges"`
 	Judging        *scoring.Judging       `json:"judging"`               // what they were asked, null for nothing
