@@ -67,7 +67,7 @@ Exit status: 0 done, 64 something does not fit, 66 a file or input set does not 
 	f.StringVar(&o.format, "format", "", strings.Join(convert.Formats(), ", ")+" (default: by what the file holds)")
 	f.StringSliceVar(&o.pairs, "map", nil, "what a column becomes: input=, input.NAME=, expected=, expected.NAME=, id=, metadata= or tags=COLUMN; repeatable")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and change nothing")
-	f.StringVar(&o.out, "out", "", "write the changed pack to this file instead")
+	f.StringVar(&o.out, "out", "", "write the changed pack to this file instead; - for stdout")
 	return c
 }
 
@@ -86,6 +86,9 @@ func (o *datasetOptions) check() error {
 	}
 	if o.format != "" && !slices.Contains(convert.Formats(), o.format) {
 		return usage("--format must be one of %s, not %q", strings.Join(convert.Formats(), ", "), o.format)
+	}
+	if o.out == stdoutPath && o.dryRun {
+		return usage("--dry-run writes nothing: leave out --out")
 	}
 	var err error
 	if o.mapping, err = convert.ParseMapping(o.pairs); err != nil {
@@ -114,6 +117,10 @@ func runDatasetImport(ctx context.Context, a *app, o datasetOptions, file string
 	if err := o.check(); err != nil {
 		return err
 	}
+	if o.out == stdoutPath && a.output != "table" {
+		return usage("--out - and --json both write to stdout")
+	}
+	defer spareMemory()()
 	p, _, err := a.loadPack(ctx, pathOf(o.pack))
 	if err != nil {
 		return err
@@ -318,7 +325,10 @@ func (a *app) checkEdited(file string, src []byte) error {
 // it was read.
 func (a *app) replacePack(o datasetOptions, before, after []byte) error {
 	path := o.pack
-	if o.out != "" {
+	if o.out == stdoutPath {
+		_, err := a.p.Out.Write(after)
+		return err
+	} else if o.out != "" {
 		path = o.out
 	} else if now, err := os.ReadFile(a.path(path)); err != nil || !bytes.Equal(now, before) {
 		return usage("%s has been changed while it was read: nothing was written", path).hint("run the command again")

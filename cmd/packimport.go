@@ -86,6 +86,9 @@ func runPackImport(a *app, o packImportOptions, file string) error {
 	if err != nil {
 		return err
 	}
+	if o.name == "" && file == stdoutPath {
+		o.name = "Imported"
+	}
 	if o.name == "" {
 		o.name = pack.StarterName(file)
 	}
