@@ -266,8 +266,12 @@ func (a *app) readBounded(file string, most int64) ([]byte, error) {
 	in := a.p.In
 	if file != stdoutPath {
 		info, err := os.Stat(a.path(file))
-		if err == nil && info.IsDir() {
+		switch {
+		case err != nil:
+		case info.IsDir():
 			return nil, usage("%s is a directory", file)
+		case !info.Mode().IsRegular() && !strings.HasPrefix(filepath.ToSlash(file), "/dev/"): // opening a pipe that nobody writes to waits for ever
+			return nil, usage("%s is a pipe or a device: hand it over on stdin, with - for the file", file)
 		}
 		f, err := os.Open(a.path(file))
 		if err != nil {

@@ -214,7 +214,7 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	if err == nil {
 		err = a.afterRun(ctx, planned, result, o)
 	}
-	return a.writeReports(o.reports, err, func() (reports.Run, error) { return a.reportOn(ctx, planned.RunID, o.pack) })
+	return a.writeReports(o.reports, err, func() (reports.Run, error) { return a.reportOn(ctx, planned.RunID, o) })
 }
 
 // planStart plans what the flags ask for.

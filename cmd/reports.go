@@ -15,6 +15,7 @@ import (
 	reports "github.com/agentclash/agentclash/cmd/report"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/scoring"
+	"github.com/agentclash/agentclash/scoring/compare"
 	"github.com/agentclash/agentclash/store"
 )
 
@@ -119,8 +120,8 @@ func (a *app) writeReport(f reportFile, r reports.Run) error {
 }
 
 // reportOn is the report on a run that is stored. Each agent is held against the
-// baseline of the pack, where there is one.
-func (a *app) reportOn(ctx context.Context, runID, packSelector string) (reports.Run, error) {
+// baseline of the pack, where there is one; a gate without one says so.
+func (a *app) reportOn(ctx context.Context, runID string, o startOptions) (reports.Run, error) {
 	ctx = context.WithoutCancel(ctx) // a run that was interrupted has a report, too
 	db, err := a.stored(ctx)
 	if err != nil {
@@ -139,13 +140,16 @@ func (a *app) reportOn(ctx context.Context, runID, packSelector string) (reports
 		return reports.Run{}, err
 	}
 	r := a.reportRun(run)
-	if name, builtin := strings.CutPrefix(packSelector, builtinPrefix); !builtin && packSelector != "-" && (looksLikePath(name) || exists(a.path(name))) {
-		r.PackFile = filepath.ToSlash(packSelector)
+	if name, builtin := strings.CutPrefix(o.pack, builtinPrefix); !builtin && o.pack != "-" && (looksLikePath(name) || exists(a.path(name))) {
+		r.PackFile = filepath.ToSlash(o.pack)
 	}
 	for _, agent := range agents {
 		told, err := a.reportAgent(ctx, db, run, agent)
 		if err != nil {
 			return reports.Run{}, err
+		}
+		if o.gate && told.Gate == nil {
+			told.Gate = &compare.GateResult{Verdict: compare.InsufficientEvidence, ReasonCode: "no_baseline", Summary: "the gate has no baseline to compare with"}
 		}
 		r.Agents = append(r.Agents, told)
 	}

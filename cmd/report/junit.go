@@ -57,6 +57,9 @@ const (
 func writeJUnit(w io.Writer, r Run) error {
 	b := bufio.NewWriter(w)
 	total := junitSuite{}
+	if !r.completed() {
+		total.Tests, total.Errors = 1, 1
+	}
 	for _, a := range r.Agents {
 		s := suiteOf(r, a)
 		total.Tests, total.Failures, total.Errors = total.Tests+s.Tests, total.Failures+s.Failures, total.Errors+s.Errors
@@ -67,6 +70,11 @@ func writeJUnit(w io.Writer, r Run) error {
 	}
 	b.WriteString(xml.Header)
 	fmt.Fprintf(b, "<testsuites name=\"agentclash\" tests=\"%d\" failures=\"%d\" errors=\"%d\">\n", total.Tests, total.Failures, total.Errors)
+	if !r.completed() {
+		if err := r.unfinished(b); err != nil {
+			return err
+		}
+	}
 	for _, a := range r.Agents {
 		if err := writeSuite(b, r, a); err != nil {
 			return err
@@ -74,6 +82,19 @@ func writeJUnit(w io.Writer, r Run) error {
 	}
 	b.WriteString("</testsuites>\n")
 	return b.Flush()
+}
+
+// unfinished is a run that did not complete as an error: what its trials say is
+// not all that was asked.
+func (r Run) unfinished(b *bufio.Writer) error {
+	s := junitSuite{Name: "run", Tests: 1, Errors: 1, Time: "0", Properties: []junitProperty{{"run_id", r.ID}}}
+	if err := openSuite(b, s); err != nil {
+		return err
+	}
+	message := clip(plain(r.ending()), maxJUnitMessage)
+	err := element(b, junitCase{Name: plain(r.Name), Class: "run", Time: "0", Error: &junitTrouble{Message: message, Type: r.Status, Text: message}})
+	b.WriteString("</testsuite>\n")
+	return err
 }
 
 func suiteOf(r Run, a Agent) junitSuite {

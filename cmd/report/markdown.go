@@ -32,8 +32,8 @@ func commentLimits() limits { return limits{bytes: 60_000, agents: 10, rows: 10,
 // gateRows is how many dimensions a gate shows.
 const gateRows = 6
 
-// Mark is the hidden line by which a comment about the same thing is found again.
-func Mark(about string) string {
+// mark is the hidden line by which a comment about the same thing is found again.
+func mark(about string) string {
 	sum := sha256.Sum256([]byte(about))
 	return "<!-- agentclash:" + hex.EncodeToString(sum[:8]) + " -->"
 }
@@ -77,7 +77,7 @@ func cell(text string) string { return inMarkdown(text, maxCell) }
 func writeSummary(w io.Writer, r Run, l limits) error {
 	p := &page{most: l.bytes}
 	if l.sticky {
-		p.line("%s", Mark(r.Pack.Slug+"\x00"+r.InputSet))
+		p.line("%s", mark(r.Pack.Slug+"\x00"+r.InputSet))
 	}
 	p.line("## agentclash: %s", cell(headline(r)))
 	p.head("Field", "Value")
@@ -105,7 +105,7 @@ func writeSummary(w io.Writer, r Run, l limits) error {
 
 // headline is the worst verdict of the gates, else how the agents came out.
 func headline(r Run) string {
-	if r.Status != "completed" {
+	if !r.completed() {
 		return "run " + r.Status
 	}
 	for _, v := range []compare.Verdict{compare.InsufficientEvidence, compare.Fail, compare.Warn, compare.Pass} {

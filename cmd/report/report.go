@@ -44,6 +44,16 @@ type Run struct {
 	Agents    []Agent
 }
 
+func (r Run) completed() bool { return r.Status == "completed" }
+
+// ending is how the run ended, and why.
+func (r Run) ending() string {
+	if r.Reason == "" || r.Reason == r.Status {
+		return "the run is " + r.Status
+	}
+	return "the run is " + r.Status + ": " + r.Reason
+}
+
 // Agent is one agent of the run.
 type Agent struct {
 	view.Agent

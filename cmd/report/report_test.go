@@ -189,6 +189,26 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
+// TestUnfinished wants no reader to take a run that did not complete for one in
+// which nothing went wrong.
+func TestUnfinished(t *testing.T) {
+	t.Parallel()
+	r := example()
+	r.Status, r.Agents = "interrupted", []report.Agent{agentOf("a", nil)}
+	var root node
+	text := written(t, report.JUnit, r)
+	if err := xml.Unmarshal([]byte(text), &root); err != nil {
+		t.Fatal(err)
+	}
+	root.check(t)
+	if root.attr("errors") != "1" || root.count("error") != 1 {
+		t.Errorf("the report has no error:\n%s", text)
+	}
+	if text := written(t, report.SARIF, r); !strings.Contains(text, `"ruleId": "run/interrupted"`) {
+		t.Errorf("the report has no result:\n%s", text)
+	}
+}
+
 func TestSARIF(t *testing.T) {
 	t.Parallel()
 	var doc struct {

@@ -64,6 +64,9 @@ func (r *sarifRun) write(w io.Writer) error {
 // most, failures first come.
 func writeSARIF(w io.Writer, r Run) error {
 	run := newSARIF(nil, r.Version)
+	if !r.completed() {
+		run.result(Rule{"run/" + r.Status, "a run that did not complete"}, "error", r.ending(), r, "run")
+	}
 	for _, a := range r.Agents {
 		if a.Gate != nil && a.Gate.Verdict != compare.Pass {
 			run.gate(r, a)

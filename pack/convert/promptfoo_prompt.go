@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"gopkg.in/yaml.v3"
 )
@@ -146,7 +147,7 @@ func modelOf(id string) string {
 	case !slices.Contains([]string{"chat", "messages", "responses", "completion"}, kind):
 		return ""
 	}
-	if model == "" || strings.ContainsFunc(model, func(r rune) bool { return r <= ' ' || r == 0x7f }) ||
+	if model == "" || strings.ContainsFunc(model, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }) ||
 		slices.Contains([]string{"chat", "messages", "responses", "completion", "embedding", "image", "assistant"}, model) {
 		return ""
 	}
