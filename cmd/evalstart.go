@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	reports "github.com/agentclash/agentclash/cmd/report"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/peers"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -47,6 +48,7 @@ type startOptions struct {
 	traces      traceOptions
 	tape        tapeOptions
 	regressions suiteOptions
+	reports     reportFlags
 }
 
 const humanWaitUsage = "wait for people to take their turns in conversations, by run turn submit"
@@ -74,6 +76,7 @@ unavailable; 77 a key is missing or was refused; 130 interrupted. With
   agentclash eval start --pack my-pack.yaml --deployment prod --deployment next --json
   agentclash eval start --pack my-pack.yaml --deployment next --gate
   agentclash eval start --pack my-pack.yaml --deployment next --suite checkout --scope suite_only
+  agentclash eval start --pack my-pack.yaml --deployment next --report junit=report.xml --report md=summary.md
   agentclash eval start --pack my-pack.yaml --deployment prod --record tapes/prod
   agentclash eval start --pack my-pack.yaml --deployment prod --replay tapes/prod --exit-code`,
 		Args: noArgs,
@@ -101,6 +104,7 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	o.traces.addFlags(f)
 	o.tape.addFlags(f)
 	o.regressions.addFlags(f)
+	o.reports.addFlags(f)
 	f.BoolVar(&o.plan.HumanWait, "human-wait", false, humanWaitUsage)
 	f.BoolVar(&o.plan.PeerStandings, "peer-standings", false, "tell each agent now and then how the others stand on the same case")
 	f.BoolVar(&o.plan.PeerStandings, "race-context", false, "the older name of --peer-standings")
@@ -146,8 +150,11 @@ func (o *startOptions) check(a *app) error {
 	if o.gate && o.exitCode {
 		return usage("--gate and --exit-code both decide the exit status: choose one")
 	}
-	if o.dryRun && (o.follow || o.gate || o.exitCode || o.traces.endpoint != "") {
-		return usage("--dry-run runs nothing: leave out --follow, --gate, --exit-code and --otlp")
+	if o.dryRun && (o.follow || o.gate || o.exitCode || o.traces.endpoint != "" || len(o.reports.list) > 0) {
+		return usage("--dry-run runs nothing: leave out --follow, --gate, --exit-code, --otlp and --report")
+	}
+	if err := o.reports.check(a, o.follow); err != nil {
+		return err
 	}
 	if err := o.checkTape(a); err != nil {
 		return err
@@ -236,10 +243,10 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	e := execution{plan: planned, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow, humanWait: o.plan.HumanWait,
 		traces: o.traces, player: o.tape.player}
 	result, err := a.execute(ctx, e)
-	if err != nil {
-		return err
+	if err == nil {
+		err = a.afterRun(ctx, planned, result, o)
 	}
-	return a.afterRun(ctx, planned, result, o)
+	return a.writeReports(o.reports, err, func() (reports.Run, error) { return a.reportOn(ctx, planned.RunID, o) })
 }
 
 // planStart plans what the flags ask for.
