@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine/redact"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/pack/convert"
 )

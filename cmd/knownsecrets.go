@@ -38,7 +38,7 @@ func (a *app) machineSecrets() ([]knownSecret, error) {
 	}
 	var list []knownSecret
 	for _, v := range values {
-		list = append(list, knownSecret{"a workspace secret", v})
+		list = append(list, knownSecret{"a workspace secret", strings.TrimSpace(v)})
 	}
 	variables := []string{"E2B_API_KEY"}
 	for _, s := range servers() {
@@ -52,7 +52,7 @@ func (a *app) variables(names []string) (list []knownSecret) {
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		if name != "" && a.p.Getenv(name) != "" {
-			list = append(list, knownSecret{"the value of " + name, a.p.Getenv(name)})
+			list = append(list, knownSecret{"the value of " + name, strings.TrimSpace(a.p.Getenv(name))})
 		}
 	}
 	return list
