@@ -357,7 +357,7 @@ func chain(first func(func(view.Trial) error) error, last view.Trial) func(func(
 // readers take, the others have them all.
 func TestManyTrials(t *testing.T) {
 	t.Parallel()
-	const n = 20_000
+	const n = 5_000
 	r := example()
 	a := agentOf("many", nil)
 	a.Agent.Trials, a.FailedTrials = n, n

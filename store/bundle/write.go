@@ -6,13 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"hash"
 	"io"
 	"slices"
 	"strings"
 
+	"github.com/agentclash/agentclash/engine/event"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -152,7 +152,7 @@ func (w *Writer) pack(p Pack) error {
 
 // document writes a value as an entry of its own.
 func (w *Writer) document(name, place string, v any) error {
-	content, err := marshal(v)
+	content, err := event.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", place, err)
 	}
@@ -179,7 +179,7 @@ func (w *Writer) look(place string, content []byte) error {
 
 // line adds a record to the lines of a section.
 func (w *Writer) line(section string, r Record) error {
-	text, err := marshal(r)
+	text, err := event.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", r.place(), err)
 	}
@@ -237,7 +237,7 @@ func (w *Writer) Close() (Manifest, string, error) {
 	if err := w.fill(""); err != nil {
 		return Manifest{}, "", err
 	}
-	content, err := marshal(w.manifest)
+	content, err := event.Marshal(w.manifest)
 	if err == nil {
 		err = w.add(manifestName, content)
 	}
@@ -261,15 +261,4 @@ func trailer(sum []byte) []byte {
 	t := binary.LittleEndian.AppendUint32(nil, trailerMagic)
 	t = binary.LittleEndian.AppendUint32(t, uint32(len(sum))) //nolint:gosec // 32
 	return append(t, sum...)
-}
-
-// marshal writes JSON with every character as it is: payloads keep their bytes.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
