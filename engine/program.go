@@ -62,7 +62,6 @@ type program struct {
 	heard  heard
 	tools  bool         // that it offers tools has been said
 	limit  *ending      // that it ran into
-	output int64        // tokens that a reply has at most
 	held   map[int]held // what is set aside, by the number of the call
 }
 
@@ -201,7 +200,6 @@ func (p *program) open(ctx context.Context) (err error) {
 	if n := a.deployment.Sampling.MaxOutputTokens; n > 0 {
 		o.MaxOutputTokens = n
 	}
-	p.output = o.MaxOutputTokens
 	p.models, err = proxy.New(ctx, o)
 	return err
 }

@@ -29,6 +29,7 @@ type watch struct {
 	done   []provider.Response
 	failed []*provider.Error
 	refuse *proxy.Refusal
+	lower  int64 // 0: no call's bound is lowered
 	ended  chan struct{} // gets one for each call that ended
 }
 
@@ -41,6 +42,9 @@ func (w *watch) Begin(c *proxy.Call) *proxy.Refusal {
 		return w.refuse
 	}
 	w.begun = append(w.begun, c)
+	if w.lower > 0 {
+		c.Output = w.lower
+	}
 	c.Number = len(w.begun)
 	c.Ref = provider.Ref{Agent: "a", Case: "c", Repetition: 1, Attempt: 1, Call: c.Number - 1}
 	return nil

@@ -94,6 +94,10 @@ type Call struct {
 	Messages []provider.Message // the whole conversation
 	Tools    []string           // names of what the model is offered
 	Most     int64              // tokens that its input can come to: its bytes, and what the provider adds
+	// Output is the most tokens that its reply may have, and Least the fewest that
+	// the request makes sense with: what it has the model think comes out of them.
+	// [Watch.Begin] may lower the one to the other.
+	Output, Least int64
 	// Ref and Number are the watch's.
 	Ref    provider.Ref
 	Number int
@@ -240,9 +244,18 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, to route) *Refusal
 	if bad = cmp.Or(bad, beta(to.wire, r.Header)); bad != nil {
 		return bad
 	}
-	c := &Call{Model: req.model, Wire: to.wire, Messages: req.messages, Tools: req.tools, Most: int64(len(req.body)) + req.added}
+	c := &Call{
+		Model: req.model, Wire: to.wire, Messages: req.messages, Tools: req.tools, Most: int64(len(req.body)) + req.added,
+		Output: req.output, Least: req.least,
+	}
 	if bad := s.o.Watch.Begin(c); bad != nil {
 		return bad
+	}
+	if c.Output < req.output {
+		if bad := s.lower(&req, c.Output); bad != nil {
+			s.o.Watch.Failed(c, &provider.Error{Code: provider.InvalidRequest, Message: bad.Message, Unsent: true})
+			return bad
+		}
 	}
 	if s.o.Client != nil {
 		return s.translate(w, req, c)
