@@ -28,6 +28,7 @@ const (
 	maxArgument     = 100 << 10 // bytes of a task that is an argument: the kernel takes 128 KiB
 	programGrace    = 2 * time.Second
 	callGrace       = 5 * time.Second // for calls that a program has not waited for
+	maxRefusals     = 20              // that are stated one by one
 	portHeaderTime  = 30 * time.Second
 	portIdle        = 2 * time.Minute
 	maxPortHeader   = 64 << 10
@@ -63,6 +64,11 @@ type program struct {
 	tools  bool         // that it offers tools has been said
 	limit  *ending      // that it ran into
 	held   map[int]held // what is set aside, by the number of the call
+	// refusals counts what was asked of the models and not let through; refused is
+	// the last of them, nil when a call was answered since.
+	refusals int
+	refused  *proxy.Refusal
+	unstated event.RefusedCall
 }
 
 // stageProgram puts the agent's files and its task beside the workspace.
@@ -121,6 +127,7 @@ func (a *attempt) runProgram(ctx context.Context) ending {
 	a.log.emit(event.CommandStart, event.Command{Action: "exec", Argv: a.deployment.Command.Argv})
 	began := a.log.clock.Now()
 	res, err := p.await(ctx, cmd)
+	p.stateUnstated()
 	if end, over := halted(ctx); over {
 		return end
 	}
@@ -287,6 +294,9 @@ func (a *attempt) programEnded(ctx context.Context, res sandbox.Result) ending {
 		if end = a.programAnswer(ctx, res); end.fault != faultAgent {
 			return end
 		}
+	}
+	if refused := a.program.refused; refused != nil {
+		end.err = fmt.Errorf("%w; the last thing that it asked its model was refused: %s", end.err, refused.Message)
 	}
 	if a.failing != nil {
 		failed := byCall(ctx, a.failing)

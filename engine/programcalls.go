@@ -79,6 +79,29 @@ func (p *program) asked(c *proxy.Call) string {
 	return c.Model
 }
 
+// Refused states what is not let through: the first ones each, those that follow
+// by their number when the program's part is over.
+func (p *program) Refused(r *proxy.Refusal) {
+	p.do(func() {
+		p.refusals++
+		p.refused = r
+		fact := event.RefusedCall{Code: r.Code, Status: r.Status, Model: r.Model, Key: r.Key, Message: r.Message}
+		if p.refusals > maxRefusals {
+			fact.Count = p.refusals - maxRefusals
+			p.unstated = fact
+			return
+		}
+		p.a.log.emit(event.CallRefused, fact)
+	})
+}
+
+// stateUnstated says how many refusals were not stated, with the last of them.
+func (p *program) stateUnstated() {
+	if p.unstated.Count > 0 {
+		p.a.log.emit(event.CallRefused, p.unstated)
+	}
+}
+
 // First states the first piece of a reply.
 func (p *program) First(_ *proxy.Call, d provider.Delta) { p.do(func() { p.a.delta(d, true) }) }
 
@@ -86,6 +109,7 @@ func (p *program) First(_ *proxy.Call, d provider.Delta) { p.do(func() { p.a.del
 // limit had lowered ends the trial, as it does in the loop.
 func (p *program) Done(c *proxy.Call, r provider.Response) {
 	p.do(func() {
+		p.refused = nil
 		if r.Model == "" {
 			r.Model = p.asked(c)
 		}

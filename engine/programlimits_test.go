@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/agentclash/agentclash/engine/event"
@@ -13,6 +15,62 @@ import (
 	"github.com/agentclash/agentclash/sandbox/sandboxtest"
 	"github.com/agentclash/agentclash/scoring"
 )
+
+// TestRefusalsAreFacts: what the proxy does not let through is stated, the first
+// ones each and the others by their number, and a program that fails afterwards
+// fails with the last of them.
+func TestRefusalsAreFacts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name         string
+		asks         []string // models
+		status       int
+		facts, count int
+		reason       string // "": not of the refusal
+	}{
+		{"another model", []string{"gpt-5"}, 1, 1, 0, `exited with status 1; the last thing that it asked its model was refused: the model "gpt-5" is not permitted here: use gpt-x`},
+		{"an answer since", []string{"gpt-5", "gpt-x"}, 1, 1, 0, ""},
+		{"a program that copes", []string{"gpt-5"}, 0, 1, 0, ""},
+		{"again and again", slices.Repeat([]string{"gpt-5"}, 23), 1, 21, 3, "gpt-5"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h, _ := commanded(t, vendor(t, always(200, completion("ok", "", ""))), func(b *sandboxtest.MemoryBox, cmd sandbox.Command) (sandbox.Result, error) {
+				for _, model := range c.asks {
+					if _, _, err := asks(b, cmd, model); err != nil {
+						return sandbox.Result{}, err
+					}
+				}
+				return sandboxtest.Exited(c.status, "done", ""), nil
+			})
+			h.run(t)
+			var facts []event.RefusedCall
+			for _, e := range h.facts {
+				if e.Type == event.CallRefused {
+					fact, err := event.Decode[event.RefusedCall](e)
+					if err != nil {
+						t.Fatal(err)
+					}
+					facts = append(facts, fact)
+				}
+			}
+			if len(facts) != c.facts {
+				t.Fatalf("%d refusals are stated, want %d", len(facts), c.facts)
+			}
+			last := facts[len(facts)-1]
+			if last.Code != "model_not_found" || last.Status != 404 || last.Model != "gpt-5" || last.Count != c.count {
+				t.Errorf("got %+v", last)
+			}
+			got := h.only(t)
+			if c.status == 0 && got.Outcome != scoring.OutcomePassed || c.status != 0 && got.Code != "agent_exit" {
+				t.Errorf("got %s %s (%s)", got.Outcome, got.Code, got.Reason)
+			}
+			if !strings.Contains(got.Reason, c.reason) || c.reason == "" && strings.Contains(got.Reason, "refused") {
+				t.Errorf("the reason is %q, want %q in it", got.Reason, c.reason)
+			}
+		})
+	}
+}
 
 // bounded is a vendor that keeps the bounds that it was asked with, and cuts its
 // replies where cut says so.

@@ -202,6 +202,19 @@ type CallError struct {
 	PhaseID string `json:"phase_id,omitempty"`
 }
 
+// RefusedCall is the payload of model.call.refused: a program asked its model for
+// what is not let through, and no call was made.
+type RefusedCall struct {
+	Code    string `json:"code"`
+	Status  int    `json:"status"`          // that the program was told
+	Model   string `json:"model,omitempty"` // that was asked, where the request was read so far
+	Key     string `json:"key,omitempty"`   // that is not let through, where one is not
+	Message string `json:"message"`
+	// Count is, of the last one of an attempt, how many it stands for that are not
+	// stated themselves.
+	Count int `json:"count,omitempty"`
+}
+
 // JudgeCall is the payload of judge.call.started: a judge is asked. The first
 // of a question has the prompt; so has each of a ranking, which shows its
 // candidates in another order each time.

@@ -64,3 +64,34 @@ func TestABoundIsANumber(t *testing.T) {
 		}
 	}
 }
+
+// TestTheWatchHearsOfRefusals: what is answered with a refusal, with the model or
+// the key that it is about, and nothing of what the provider refuses.
+func TestTheWatchHearsOfRefusals(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ path, body, code, model, key string }{
+		{"openai/v1/chat/completions", `{"model":"other","messages":[]}`, "model_not_found", "other", ""},
+		{"openai/v1/chat/completions", `{"model":"good","messages":[],"plugins":[1]}`, "unsupported_parameter", "", "plugins"},
+		{"openai/v1/chat/completions", `{"model":"good","messages":[],"service_tier":"priority"}`, "unsupported_parameter", "good", "service_tier"},
+		{"openai/v1/chat/completions", `{`, "invalid_json", "", ""},
+		{"openai/v1/embeddings", `{}`, "not_found", "", ""},
+		{"anthropic/v1/messages", `{}`, "wrong_format", "", ""},
+		{"openai/v1/chat/completions", `{"model":"good","messages":[]}`, "", "", ""},
+	} {
+		b, _ := to(t, provider.OpenAI, func(w http.ResponseWriter, _ ask) { http.Error(w, "{}", http.StatusBadRequest) })
+		b.post(t, c.path, c.body)
+		if c.code == "" {
+			if len(b.w.stated) > 0 {
+				t.Errorf("%s: the provider's refusal is taken for ours: %+v", c.path, b.w.stated[0])
+			}
+			continue
+		}
+		if len(b.w.stated) != 1 {
+			t.Errorf("%s %s: %d refusals are told, want one", c.path, c.body, len(b.w.stated))
+			continue
+		}
+		if got := b.w.stated[0]; got.Code != c.code || got.Model != c.model || got.Key != c.key || got.Message == "" {
+			t.Errorf("%s %s: got %+v", c.path, c.body, got)
+		}
+	}
+}

@@ -99,8 +99,10 @@ func (s *Server) permitted(model string) *Refusal {
 	if slices.Contains(s.o.Models, model) {
 		return nil
 	}
-	return refuse(http.StatusNotFound, "model_not_found", "the model %q is not permitted here: use %s",
+	bad := refuse(http.StatusNotFound, "model_not_found", "the model %q is not permitted here: use %s",
 		provider.Excerpt(model, 200), strings.Join(s.o.Models, ", "))
+	bad.Model = provider.Excerpt(model, 200)
+	return bad
 }
 
 // lower gives the reply of a request that was let through fewer tokens.

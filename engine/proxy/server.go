@@ -109,6 +109,9 @@ type Watch interface {
 	// Begin is asked before a call is made. A refusal is what the program is
 	// told instead.
 	Begin(c *Call) *Refusal
+	// Refused is a request that is answered with a refusal of ours, and no call; it
+	// hears of it before the program does.
+	Refused(r *Refusal)
 	// First is the first piece of a reply that comes in pieces.
 	First(c *Call, d provider.Delta)
 	// Done is a whole reply.
@@ -198,20 +201,35 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, to route) *Refusal {
 	switch {
+	case to.to == models && to.wire != "" && r.Method == http.MethodGet:
+		return s.noted(s.list(w, to))
+	case to.to >= chat && to.to <= generate && r.Method == http.MethodPost && (s.wire == "" || s.wire == to.wire):
+		return s.call(w, r, to)
+	}
+	return s.noted(s.misplaced(r, to))
+}
+
+// noted tells the watch of a refusal.
+func (s *Server) noted(bad *Refusal) *Refusal {
+	if bad != nil {
+		s.o.Watch.Refused(bad)
+	}
+	return bad
+}
+
+// misplaced says why a request is none of those that are answered.
+func (s *Server) misplaced(r *http.Request, to route) *Refusal {
+	switch {
 	case to.wire == "":
 		return refuse(http.StatusNotFound, "not_found", "nothing is here; the base URLs are in the environment: OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL")
 	case to.to == unknown:
 		return refuse(http.StatusNotFound, "not_found", "%s %s is not let through: chat/completions, responses, messages, generateContent, streamGenerateContent and models are", r.Method, provider.Excerpt(r.URL.Path, 200))
 	case to.to == unsupported:
 		return refuse(http.StatusNotFound, "not_found", "counting tokens is not let through")
-	case to.to == models && r.Method == http.MethodGet:
-		return s.list(w, to)
 	case to.to == models || r.Method != http.MethodPost:
 		return refuse(http.StatusMethodNotAllowed, "method_not_allowed", "%s is not the method of %s", r.Method, provider.Excerpt(r.URL.Path, 200))
-	case s.wire != "" && s.wire != to.wire:
-		return refuse(http.StatusBadRequest, "wrong_format", "the model %s is reached in the format of %s, and nothing is translated", s.o.Models[0], s.wire)
 	}
-	return s.call(w, r, to)
+	return refuse(http.StatusBadRequest, "wrong_format", "the model %s is reached in the format of %s, and nothing is translated", s.o.Models[0], s.wire)
 }
 
 // call judges a request and makes its call.
@@ -242,7 +260,8 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, to route) *Refusal
 	}()
 	req, bad := s.receive(w, r, to)
 	if bad = cmp.Or(bad, beta(to.wire, r.Header)); bad != nil {
-		return bad
+		bad.Model = cmp.Or(bad.Model, provider.Excerpt(req.model, 200))
+		return s.noted(bad)
 	}
 	c := &Call{
 		Model: req.model, Wire: to.wire, Messages: req.messages, Tools: req.tools, Most: int64(len(req.body)) + req.added,
