@@ -69,6 +69,8 @@ type program struct {
 	refusals int
 	refused  *proxy.Refusal
 	unstated event.RefusedCall
+	// silent is for how long the provider had said nothing when the time was up.
+	silent time.Duration
 }
 
 // stageProgram puts the agent's files and its task beside the workspace.
@@ -222,6 +224,9 @@ func (p *program) await(ctx context.Context, cmd sandbox.Command) (sandbox.Resul
 	go func() {
 		res, err := p.a.bench.Exec(ctx, cmd)
 		if p.models != nil {
+			if res.TimedOut {
+				p.silent = p.models.Silent()
+			}
 			// what the program has left behind must not keep a call open
 			_ = p.a.box.Quiesce(ctx)
 			p.models.Close(callGrace)
@@ -297,6 +302,9 @@ func (a *attempt) programEnded(ctx context.Context, res sandbox.Result) ending {
 	}
 	if refused := a.program.refused; refused != nil {
 		end.err = fmt.Errorf("%w; the last thing that it asked its model was refused: %s", end.err, refused.Message)
+	}
+	if silent := a.silentFor(a.program.silent); res.TimedOut && silent != nil {
+		return byCall(ctx, silent)
 	}
 	if a.failing != nil {
 		failed := byCall(ctx, a.failing)

@@ -2,11 +2,14 @@ package engine_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -67,6 +70,57 @@ func TestRefusalsAreFacts(t *testing.T) {
 			}
 			if !strings.Contains(got.Reason, c.reason) || c.reason == "" && strings.Contains(got.Reason, "refused") {
 				t.Errorf("the reason is %q, want %q in it", got.Reason, c.reason)
+			}
+		})
+	}
+}
+
+// TestASilentProviderOfAProgram: when the time is up during a call in which nothing
+// has come for more than half of it, the provider is what failed.
+func TestASilentProviderOfAProgram(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		limit   int // ms of the trial
+		first   bool
+		outcome scoring.Outcome
+		reason  string
+	}{
+		{"no byte", 1000, false, scoring.OutcomeInvalid, "the provider had been silent for "},
+		{"no byte after the first", 1000, true, scoring.OutcomeInvalid, "the provider had been silent for "},
+		{"a call that was begun late", 3_600_000, false, scoring.OutcomeFailed, "still running"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			asked := make(chan struct{})
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is seen
+				if c.first {
+					w.Header().Set("Content-Type", "text/event-stream")
+					fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"f\"}}]}\n\n")
+					w.(http.Flusher).Flush()
+				}
+				close(asked)
+				<-r.Context().Done()
+			}))
+			t.Cleanup(s.Close)
+			up := &proxy.Upstream{Provider: provider.OpenAI, BaseURL: s.URL, Key: vendorKey}
+			h, _ := commanded(t, up, func(b *sandboxtest.MemoryBox, cmd sandbox.Command) (sandbox.Result, error) {
+				go asks(b, cmd, "gpt-x")
+				<-asked
+				time.Sleep(700 * time.Millisecond) // at least: more than half of the trial's time
+				return sandbox.Result{ExitCode: 137, Signal: 9, TimedOut: true}, nil
+			}, fmt.Sprintf("runtime_limits: {max_duration_ms: %d}", c.limit))
+			h.options.RetryInvalid = 0
+			h.run(t)
+			got := h.only(t)
+			if got.Outcome != c.outcome || got.Code != "timeout" || !strings.Contains(got.Reason, c.reason) {
+				t.Errorf("got %s %s (%s)", got.Outcome, got.Code, got.Reason)
+			}
+			for _, e := range h.facts {
+				if failed, err := event.Decode[event.CallError](e); e.Type == event.CallFailed && (err != nil || failed.SilentMS < 700) {
+					t.Errorf("the call was silent for %d ms at least 700 (%v)", failed.SilentMS, err)
+				}
 			}
 		})
 	}

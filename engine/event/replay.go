@@ -101,7 +101,7 @@ var replayKinds = map[Type]replayKind{
 	CallStarted:  {step: "model_call", opens: true},
 	CallDone:     {step: "model_call", closes: true, status: "completed"},
 	CallFailed:   {step: "model_call", closes: true, status: "failed"},
-	CallRefused:  {step: "model_call", status: "failed"},
+	CallRefused:  {step: "event", status: "failed"}, // no call was made
 	ToolStarted:  {step: "tool_call", opens: true},
 	ToolDone:     {step: "tool_call", closes: true, status: "completed"},
 	ToolFailed:   {step: "tool_call", closes: true, status: "failed"},

@@ -134,6 +134,7 @@ type Server struct {
 	mu    sync.Mutex
 	over  bool
 	calls sync.WaitGroup
+	quiet silence
 }
 
 // New makes a server; ctx is what its calls are made in.
