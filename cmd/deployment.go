@@ -218,6 +218,11 @@ func (a *app) resolveSpec(s deploymentSpec) (plan.Deployment, error) {
 			return plan.Deployment{}, usage("--model: %w", err)
 		}
 	}
+	for _, also := range s.Models {
+		if err := elsewhere(s.Model, key, also); err != nil && s.BaseURL == "" && (s.Account == "" || strings.Contains(s.Account, "://")) {
+			return plan.Deployment{}, usage("%w", err)
+		}
+	}
 	if strings.Contains(s.Account, "://") {
 		if err := checkAccount(s.Account); err != nil {
 			return plan.Deployment{}, usage("--account: %w", err)

@@ -327,7 +327,7 @@ func (a *attempt) answered(r provider.Response, step int) {
 	}
 	done := event.CallEnd{
 		StepIndex: step, ProviderKey: a.deployment.Provider, ProviderModelID: r.Model, FinishReason: string(r.Finish),
-		OutputText: r.Text, ToolCalls: calls, Usage: r.Usage, CostUSD: r.CostUSD,
+		OutputText: r.Text, ToolCalls: calls, Usage: r.Usage, CostUSD: r.CostUSD, Note: r.Note,
 		Timing:   event.Timing{TTFTMS: r.TTFT.Milliseconds(), TotalLatencyMS: r.Elapsed.Milliseconds()},
 		CacheUse: event.CacheUseOf(r.Cache),
 	}

@@ -35,6 +35,9 @@ const (
 	stopExit        = "agent_exit"
 	codeNoProgram   = "agent_program"
 	programKeyWords = "agentclash-no-key-"
+	// programHome is there and can be written. The box's own home is in the
+	// workspace, where what a program keeps for itself would be captured.
+	programHome = "/tmp"
 )
 
 // Program is what the run agent of a command deployment has beside its plan.
@@ -177,6 +180,9 @@ func (a *attempt) programEnv() map[string]string {
 		// made of names, so that the same trial has the same one twice
 		key := programKeyWords + a.trial.CaseKey
 		maps.Copy(env, proxy.Variables(a.programPort(), key, a.modelName(), wire))
+	}
+	if pack := a.run.plan.Source.Version.Sandbox; pack == nil || pack.EnvVars["HOME"] == "" {
+		env["HOME"] = programHome
 	}
 	maps.Copy(env, a.deployment.Command.Env)
 	return env

@@ -178,6 +178,9 @@ func callEnd(v event.CallEnd) string {
 	if v.Cached {
 		s += ", cached"
 	}
+	if v.Note != "" {
+		s += ", " + v.Note
+	}
 	if len(v.ToolCalls) > 0 {
 		names := make([]string, len(v.ToolCalls))
 		for i, c := range v.ToolCalls {

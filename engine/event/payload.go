@@ -151,6 +151,8 @@ type CallEnd struct {
 	CacheUse
 	// CostUSD is what an endpoint says that its answer cost.
 	CostUSD *float64 `json:"cost_usd,omitempty"`
+	// Note says what of the reply cannot be, and was left out: a negative usage.
+	Note string `json:"note,omitempty"`
 }
 
 // CacheUse says, in a run with the cache, whether a reply was taken from it.
