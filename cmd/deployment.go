@@ -211,12 +211,9 @@ func (a *app) resolveSpec(s deploymentSpec) (plan.Deployment, error) {
 	if s.Kind == plan.KindHTTP {
 		return s.endpoint(), nil
 	}
-	var key, model string
-	var err error
-	if s.Model != "" {
-		if key, model, err = provider.ParseModel(s.Model); err != nil {
-			return plan.Deployment{}, usage("--model: %w", err)
-		}
+	key, model, err := s.models()
+	if err != nil {
+		return plan.Deployment{}, err
 	}
 	if strings.Contains(s.Account, "://") {
 		if err := checkAccount(s.Account); err != nil {
@@ -256,6 +253,27 @@ func (a *app) resolveSpec(s deploymentSpec) (plan.Deployment, error) {
 	}
 	_, err = a.script(d.Model, newScriptClient)
 	return d, err
+}
+
+// models is the deployment's provider and what that calls the model, both "" for a
+// program without one. A server of the user's own, which an account may name, has
+// whatever other models it likes.
+func (s deploymentSpec) models() (key, model string, err error) {
+	if s.Model == "" {
+		return "", "", nil
+	}
+	if key, model, err = provider.ParseModel(s.Model); err != nil {
+		return "", "", usage("--model: %w", err)
+	}
+	if s.BaseURL != "" || s.Account != "" && !strings.Contains(s.Account, "://") {
+		return key, model, nil
+	}
+	for _, also := range s.Models {
+		if err := provider.CheckAlso(key, also); err != nil {
+			return "", "", usage("--also-model: %w", err)
+		}
+	}
+	return key, model, nil
 }
 
 // checkSettings refuses what the deployment's provider does not have.

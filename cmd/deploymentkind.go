@@ -137,6 +137,8 @@ func (s *deploymentSpec) checkProgram() (errs []error) {
 	for _, word := range s.argv {
 		add(strings.Contains(word, plan.AgentDir) && s.Files == "", "the command uses %s, and there are no --files", plan.AgentDir)
 		add(strings.IndexByte(word, 0) >= 0, "a word of the command holds a NUL byte")
+		found, meant := plan.Misspelled(word)
+		add(found != "", "the command has %s, which is not replaced: write %s if that is meant, and another name if not", found, meant)
 	}
 	ours := proxy.Variables(0, "", "", "")
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {

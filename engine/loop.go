@@ -284,11 +284,20 @@ func (a *attempt) failedTry(t provider.FailedTry) {
 // the trial's time when that ran out; nil for any other end of a call. How long it
 // was is measured once, with the call, so that a replay decides the same.
 func (a *attempt) silence(e *provider.Error) *provider.Error {
-	if !errors.Is(e, errTrialTimeout) || 2*e.Silent <= a.limits.Trial {
+	if !errors.Is(e, errTrialTimeout) {
 		return nil
 	}
-	return &provider.Error{Provider: e.Provider, Code: provider.Timeout, Silent: e.Silent,
-		Message: fmt.Sprintf("the provider had been silent for %v when the trial's time of %v was up", e.Silent, a.limits.Trial)}
+	return a.silentFor(e.Silent)
+}
+
+// silentFor is the failure of a provider that had been silent for so long when the
+// trial's time was up; nil when that is not more than half of it.
+func (a *attempt) silentFor(silent time.Duration) *provider.Error {
+	if 2*silent <= a.limits.Trial {
+		return nil
+	}
+	return &provider.Error{Provider: a.deployment.Provider, Code: provider.Timeout, Silent: silent,
+		Message: fmt.Sprintf("the provider had been silent for %v when the trial's time of %v was up", silent, a.limits.Trial)}
 }
 
 func callError(d plan.Deployment, e *provider.Error) event.CallError {
@@ -318,7 +327,7 @@ func (a *attempt) answered(r provider.Response, step int) {
 	}
 	done := event.CallEnd{
 		StepIndex: step, ProviderKey: a.deployment.Provider, ProviderModelID: r.Model, FinishReason: string(r.Finish),
-		OutputText: r.Text, ToolCalls: calls, Usage: r.Usage, CostUSD: r.CostUSD,
+		OutputText: r.Text, ToolCalls: calls, Usage: r.Usage, CostUSD: r.CostUSD, Note: r.Note,
 		Timing:   event.Timing{TTFTMS: r.TTFT.Milliseconds(), TotalLatencyMS: r.Elapsed.Milliseconds()},
 		CacheUse: event.CacheUseOf(r.Cache),
 	}

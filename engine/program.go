@@ -28,12 +28,16 @@ const (
 	maxArgument     = 100 << 10 // bytes of a task that is an argument: the kernel takes 128 KiB
 	programGrace    = 2 * time.Second
 	callGrace       = 5 * time.Second // for calls that a program has not waited for
+	maxRefusals     = 20              // that are stated one by one
 	portHeaderTime  = 30 * time.Second
 	portIdle        = 2 * time.Minute
 	maxPortHeader   = 64 << 10
 	stopExit        = "agent_exit"
 	codeNoProgram   = "agent_program"
 	programKeyWords = "agentclash-no-key-"
+	// programHome is there and can be written. The box's own home is in the
+	// workspace, where what a program keeps for itself would be captured.
+	programHome = "/tmp"
 )
 
 // Program is what the run agent of a command deployment has beside its plan.
@@ -62,8 +66,14 @@ type program struct {
 	heard  heard
 	tools  bool         // that it offers tools has been said
 	limit  *ending      // that it ran into
-	output int64        // tokens that a reply has at most
 	held   map[int]held // what is set aside, by the number of the call
+	// refusals counts what was asked of the models and not let through; refused is
+	// the last of them, nil when a call was answered since.
+	refusals int
+	refused  *proxy.Refusal
+	unstated event.RefusedCall
+	// silent is for how long the provider had said nothing when the time was up.
+	silent time.Duration
 }
 
 // stageProgram puts the agent's files and its task beside the workspace.
@@ -122,6 +132,7 @@ func (a *attempt) runProgram(ctx context.Context) ending {
 	a.log.emit(event.CommandStart, event.Command{Action: "exec", Argv: a.deployment.Command.Argv})
 	began := a.log.clock.Now()
 	res, err := p.await(ctx, cmd)
+	p.stateUnstated()
 	if end, over := halted(ctx); over {
 		return end
 	}
@@ -170,6 +181,9 @@ func (a *attempt) programEnv() map[string]string {
 		key := programKeyWords + a.trial.CaseKey
 		maps.Copy(env, proxy.Variables(a.programPort(), key, a.modelName(), wire))
 	}
+	if pack := a.run.plan.Source.Version.Sandbox; pack == nil || pack.EnvVars["HOME"] == "" {
+		env["HOME"] = programHome
+	}
 	maps.Copy(env, a.deployment.Command.Env)
 	return env
 }
@@ -201,7 +215,6 @@ func (p *program) open(ctx context.Context) (err error) {
 	if n := a.deployment.Sampling.MaxOutputTokens; n > 0 {
 		o.MaxOutputTokens = n
 	}
-	p.output = o.MaxOutputTokens
 	p.models, err = proxy.New(ctx, o)
 	return err
 }
@@ -217,6 +230,9 @@ func (p *program) await(ctx context.Context, cmd sandbox.Command) (sandbox.Resul
 	go func() {
 		res, err := p.a.bench.Exec(ctx, cmd)
 		if p.models != nil {
+			if res.TimedOut {
+				p.silent = p.models.Silent()
+			}
 			// what the program has left behind must not keep a call open
 			_ = p.a.box.Quiesce(ctx)
 			p.models.Close(callGrace)
@@ -289,6 +305,12 @@ func (a *attempt) programEnded(ctx context.Context, res sandbox.Result) ending {
 		if end = a.programAnswer(ctx, res); end.fault != faultAgent {
 			return end
 		}
+	}
+	if refused := a.program.refused; refused != nil {
+		end.err = fmt.Errorf("%w; the last thing that it asked its model was refused: %s", end.err, refused.Message)
+	}
+	if silent := a.silentFor(a.program.silent); res.TimedOut && silent != nil {
+		return byCall(ctx, silent)
 	}
 	if a.failing != nil {
 		failed := byCall(ctx, a.failing)

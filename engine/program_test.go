@@ -140,6 +140,9 @@ func TestProgram(t *testing.T) {
 	t.Parallel()
 	up := vendor(t, always(200, completion("ok", "", "")))
 	h, boxes := commanded(t, up, func(b *sandboxtest.MemoryBox, c sandbox.Command) (sandbox.Result, error) {
+		if c.Env["HOME"] != "/tmp" {
+			t.Errorf("the program's home is %q", c.Env["HOME"])
+		}
 		if !strings.Contains(string(c.Stdin), "Write the file.") || strings.Contains(string(c.Stdin), "EXPECTED-MARKER") {
 			t.Errorf("the program was given %q", c.Stdin)
 		}

@@ -41,6 +41,7 @@ func (p *program) begin(c *proxy.Call) *proxy.Refusal {
 			p.limit = &end
 		}
 	}
+	c.Ref = provider.Ref{Agent: a.agent.Label, Case: a.trial.CaseKey, Repetition: a.trial.Repetition, Attempt: a.number, Call: a.calls}
 	var set held
 	if p.limit == nil {
 		set, p.limit = p.reserve(c)
@@ -51,7 +52,6 @@ func (p *program) begin(c *proxy.Call) *proxy.Refusal {
 	a.steps++
 	c.Number = a.steps
 	p.held[c.Number] = set
-	c.Ref = provider.Ref{Agent: a.agent.Label, Case: a.trial.CaseKey, Repetition: a.trial.Repetition, Attempt: a.number, Call: a.calls}
 	a.calls++
 	a.log.emit(event.StepStarted, event.Step{StepIndex: c.Number})
 	started := event.Call{
@@ -60,6 +60,9 @@ func (p *program) begin(c *proxy.Call) *proxy.Refusal {
 	}
 	if a.run.purse != nil {
 		started.ReservedUSD = set.most.USD
+	}
+	if set.short != budget.None {
+		started.MaxOutputTokens = c.Output
 	}
 	if !p.tools && len(c.Tools) > 0 {
 		p.tools, started.Tools = true, c.Tools
@@ -76,14 +79,43 @@ func (p *program) asked(c *proxy.Call) string {
 	return c.Model
 }
 
+// Refused states what is not let through: the first ones each, those that follow
+// by their number when the program's part is over.
+func (p *program) Refused(r *proxy.Refusal) {
+	p.do(func() {
+		p.refusals++
+		p.refused = r
+		fact := event.RefusedCall{Code: r.Code, Status: r.Status, Model: r.Model, Key: r.Key, Message: r.Message}
+		if p.refusals > maxRefusals {
+			fact.Count = p.refusals - maxRefusals
+			p.unstated = fact
+			return
+		}
+		p.a.log.emit(event.CallRefused, fact)
+	})
+}
+
+// stateUnstated says how many refusals were not stated, with the last of them.
+func (p *program) stateUnstated() {
+	if p.unstated.Count > 0 {
+		p.a.log.emit(event.CallRefused, p.unstated)
+	}
+}
+
 // First states the first piece of a reply.
 func (p *program) First(_ *proxy.Call, d provider.Delta) { p.do(func() { p.a.delta(d, true) }) }
 
-// Done states a reply, and counts what it used.
+// Done states a reply, and counts what it used. One that was cut at a bound that a
+// limit had lowered ends the trial, as it does in the loop.
 func (p *program) Done(c *proxy.Call, r provider.Response) {
 	p.do(func() {
+		p.refused = nil
 		if r.Model == "" {
 			r.Model = p.asked(c)
+		}
+		p.a.spent.short = p.held[c.Number].short
+		if end, short := p.a.cutShort(); short && r.Finish == provider.FinishMaxTokens && p.limit == nil {
+			p.limit = &end
 		}
 		p.settle(c.Number, r, nil)
 		p.a.answered(r, c.Number)
@@ -95,23 +127,41 @@ func (p *program) Done(c *proxy.Call, r provider.Response) {
 type held struct {
 	model string // that is asked
 	most  budget.Use
+	short budget.Limit // that its output bound was lowered for
 	hold  *budget.Hold
 }
 
 // reserve sets the most that a call can use aside: of the trial's limits, then of
-// the run's budget. The calls of a program that has such limits come one by one.
+// the run's budget. A call that does not fit the limits is let have a shorter
+// reply, as in the loop. The calls of a program that has such limits come one by one.
 func (p *program) reserve(c *proxy.Call) (held, *ending) {
 	a := p.a
-	most := a.run.plan.MostPrice(a.deployment, p.asked(c)).Most(c.Most, p.output)
-	var limit *overLimit
-	if errors.As(a.refuse(a.limits.Budget.Over(a.spent.used, most), most), &limit) {
+	most, err := p.fit(c)
+	if limit := (*overLimit)(nil); errors.As(err, &limit) {
 		return held{}, &limit.ending
 	}
 	hold, err := a.hold(p.ctx, most.USD)
 	if err != nil {
 		return held{}, &ending{fault: faultHalt, stop: stopInterrupted, phase: phaseAgent, err: err}
 	}
-	return held{p.asked(c), most, hold}, nil
+	return held{p.asked(c), most, a.spent.short, hold}, nil
+}
+
+// fit is the most that a call can use. It lowers the output bound of one that
+// would not fit the trial's limits otherwise.
+func (p *program) fit(c *proxy.Call) (budget.Use, error) {
+	a, price := p.a, p.a.run.plan.MostPrice(p.a.deployment, p.asked(c))
+	if f, ok := a.client.(forecaster); ok {
+		u := f.Forecast(provider.Request{Ref: c.Ref, Model: a.deployment.Model, Messages: c.Messages})
+		most := budget.Use{Tokens: max(u.Total, u.Input+u.Output), USD: price(u.Input, u.Output)}
+		return most, a.refuse(a.limits.Budget.Over(a.spent.used, most), most)
+	}
+	output, err := a.shorten(price, c.Most, c.Output, max(minOutput, c.Least))
+	if err != nil {
+		return budget.Use{}, err
+	}
+	c.Output = output
+	return price.Most(c.Most, output), nil
 }
 
 // settle counts what a call has used, by its reply or its failure.

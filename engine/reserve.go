@@ -102,16 +102,28 @@ func (a *attempt) fit(req *provider.Request) (budget.Use, error) {
 		return most, a.refuse(limits.Over(a.spent.used, most), most)
 	}
 	input, output := a.spent.known.MostInput(*req), req.Sampling.MaxOutputTokens
-	a.spent.short = limits.Over(a.spent.used, price.Most(input, output))
-	if a.spent.short != budget.None {
-		room := limits.Room(a.spent.used, price, input)
-		if room < min(minOutput, output) {
-			return budget.Use{}, a.refuse(a.spent.short, price.Most(input, min(minOutput, output)))
-		}
-		req.Sampling.MaxOutputTokens = room
-		output = room
+	output, err := a.shorten(price, input, output, minOutput)
+	if err != nil {
+		return budget.Use{}, err
 	}
+	req.Sampling.MaxOutputTokens = output
 	return price.Most(input, output), nil
+}
+
+// shorten is the output bound of a call with such an input: the one that it has,
+// or what the limits of the trial leave, down to least.
+func (a *attempt) shorten(price budget.Price, input, output, least int64) (int64, error) {
+	limits := a.limits.Budget
+	a.spent.short = limits.Over(a.spent.used, price.Most(input, output))
+	if a.spent.short == budget.None {
+		return output, nil
+	}
+	least = min(least, output)
+	room := limits.Room(a.spent.used, price, input)
+	if room < least {
+		return 0, a.refuse(a.spent.short, price.Most(input, least))
+	}
+	return room, nil
 }
 
 // refuse is the end of a trial that a limit leaves no room for another call. It

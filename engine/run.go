@@ -316,7 +316,7 @@ func retrying(p *plan.Plan, deps Deps, step time.Duration, pace *provider.Pace) 
 	default:
 		policy.MaxWait = time.Duration(*ms) * time.Millisecond
 	}
-	return provider.Retry{Policy: policy, Pace: pace, Seed: p.Options.Seed, Sleep: deps.Sleep}
+	return provider.Retry{Policy: policy, Pace: pace, Seed: p.Options.Seed, Sleep: deps.Sleep, Verbatim: deps.Tape != nil}
 }
 
 // forget lets a scripted client drop what it keeps for a trial.

@@ -28,7 +28,7 @@ func describe(e event.Event) (string, error) {
 	switch e.Type {
 	case event.RunStarted, event.RunFinished, event.BudgetReach, event.SandboxLost, event.EgressDecide, event.TrialQueued, event.TrialDone:
 		return describeRun(e)
-	case event.CallStarted, event.CallDone, event.CallFailed, event.CallRetried, event.OutputDelta, event.ToolProposed:
+	case event.CallStarted, event.CallDone, event.CallFailed, event.CallRetried, event.CallRefused, event.OutputDelta, event.ToolProposed:
 		return describeCall(e)
 	case event.ToolDrift:
 		return told(e, func(v event.Drift) string {
@@ -138,6 +138,15 @@ func trialEnd(v event.TrialEnd) string {
 	return s
 }
 
+// refusedCall says what a program may not ask its model for.
+func refusedCall(v event.RefusedCall) string {
+	s := because(fmt.Sprintf("%s (HTTP %d)", v.Code, v.Status), v.Message)
+	if v.Count > 0 {
+		return fmt.Sprintf("%d more, the last: %s", v.Count, s)
+	}
+	return s
+}
+
 func describeCall(e event.Event) (string, error) {
 	switch e.Type {
 	case event.CallStarted:
@@ -150,6 +159,8 @@ func describeCall(e event.Event) (string, error) {
 		return told(e, func(v event.TextDelta) string { return excerpt(v.TextDelta + v.ToolName) })
 	case event.CallFailed:
 		return told(e, callError)
+	case event.CallRefused:
+		return told(e, refusedCall)
 	case event.CallRetried:
 		return told(e, func(v event.CallError) string {
 			return fmt.Sprintf("try %d failed, again in %s: %s", v.Try, Duration(ms(v.WaitMS)), callError(v))
@@ -166,6 +177,9 @@ func callEnd(v event.CallEnd) string {
 	s := fmt.Sprintf("%s, %s, %s", tokens, or(v.FinishReason), Duration(ms(v.Timing.TotalLatencyMS)))
 	if v.Cached {
 		s += ", cached"
+	}
+	if v.Note != "" {
+		s += ", " + v.Note
 	}
 	if len(v.ToolCalls) > 0 {
 		names := make([]string, len(v.ToolCalls))

@@ -230,6 +230,7 @@ func facts() []event.Event {
 		ev(event.TrialQueued, 1, event.Queue{Attempt: 1}),
 		ev(event.Started, 1, event.TrialStart{ExecutionTarget: "docker"}),
 		ev(event.StepStarted, 1, event.Step{StepIndex: 1}),
+		ev(event.CallRefused, 1, event.RefusedCall{Code: "model_not_found", Status: 404, Model: "gpt-5", Message: `the model "gpt-5" is not permitted here: use gpt-x`, Count: 3}),
 		ev(event.CallStarted, 1, event.Call{ProviderKey: "anthropic", Model: "claude", MessageCount: 2}),
 		delta,
 		ev(event.CallFailed, 1, event.CallError{Code: "rate_limit", Status: 429, Message: "slow down", Try: 1}),

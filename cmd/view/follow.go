@@ -71,6 +71,8 @@ func (f *follower) what(e event.Event) string {
 		return Waiting.Paint("retry", f.o.Color) + ": " + Describe(e)
 	case event.CallFailed:
 		return Bad.Paint("model call failed", f.o.Color) + ": " + Describe(e)
+	case event.CallRefused:
+		return Bad.Paint("model call refused", f.o.Color) + ": " + Describe(e)
 	case event.ToolDone, event.ToolFailed:
 		return "tool " + Describe(e)
 	case event.ToolDrift:

@@ -107,7 +107,7 @@ func (p *printer) agentBlock(d ScorecardDocument) {
 		b.Add("Reused", count(n, "trial")+" of earlier runs")
 	}
 	b.Status("Validity", a.Validity)
-	b.Add("Tokens", Tokens(a.Usage.TotalTokens)+" ("+Tokens(a.Usage.InputTokens)+" in, "+Tokens(a.Usage.OutputTokens)+" out)")
+	b.Add("Tokens", usage(a.Usage))
 	b.Add("Cost", cost(a))
 	if a.Judging != nil {
 		b.Add("Judges", judging(a.Judging))
@@ -134,6 +134,15 @@ func reused(trials []Trial) (n int) {
 		}
 	}
 	return n
+}
+
+// usage is what an agent's calls said that they used. No call uses nothing: where
+// none has said what it used, there are no numbers.
+func usage(u scoring.Usage) string {
+	if u == (scoring.Usage{}) {
+		return "-"
+	}
+	return Tokens(u.TotalTokens) + " (" + Tokens(u.InputTokens) + " in, " + Tokens(u.OutputTokens) + " out)"
 }
 
 // cost is an agent's cost, and by whose prices.

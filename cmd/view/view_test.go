@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/scoring"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.golden")
@@ -274,6 +275,20 @@ func TestEmptyDocumentsHaveNoNullLists(t *testing.T) {
 				t.Errorf("%T: key %q is null", doc, key)
 			}
 		}
+	}
+}
+
+// TestNoUsageIsNoNumber: calls that say nothing of what they used are not free.
+func TestNoUsageIsNoNumber(t *testing.T) {
+	t.Parallel()
+	d := scorecardDocument()
+	d.Scorecard.Usage = scoring.Usage{}
+	var b bytes.Buffer
+	if err := view.ScorecardReport(&b, d, view.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`(?m)^Tokens: +-$`).MatchString(b.String()) {
+		t.Errorf("the tokens are shown:\n%s", b.String())
 	}
 }
 

@@ -47,6 +47,7 @@ const (
 	EgressDecide Type = "network.egress.decided"
 	CallFailed   Type = "model.call.failed"
 	CallRetried  Type = "model.call.retried"
+	CallRefused  Type = "model.call.refused"
 	Started      Type = "system.run.started"
 	Completed    Type = "system.run.completed"
 	Failed       Type = "system.run.failed"

@@ -151,6 +151,8 @@ type CallEnd struct {
 	CacheUse
 	// CostUSD is what an endpoint says that its answer cost.
 	CostUSD *float64 `json:"cost_usd,omitempty"`
+	// Note says what of the reply cannot be, and was left out: a negative usage.
+	Note string `json:"note,omitempty"`
 }
 
 // CacheUse says, in a run with the cache, whether a reply was taken from it.
@@ -200,6 +202,19 @@ type CallError struct {
 	JudgeUsed *JudgeUse `json:"judge_used,omitempty"`
 	// PhaseID is the phase of a call to a simulated user.
 	PhaseID string `json:"phase_id,omitempty"`
+}
+
+// RefusedCall is the payload of model.call.refused: a program asked its model for
+// what is not let through, and no call was made.
+type RefusedCall struct {
+	Code    string `json:"code"`
+	Status  int    `json:"status"`          // that the program was told
+	Model   string `json:"model,omitempty"` // that was asked, where the request was read so far
+	Key     string `json:"key,omitempty"`   // that is not let through, where one is not
+	Message string `json:"message"`
+	// Count is, of the last one of an attempt, how many it stands for that are not
+	// stated themselves.
+	Count int `json:"count,omitempty"`
 }
 
 // JudgeCall is the payload of judge.call.started: a judge is asked. The first

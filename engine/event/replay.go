@@ -101,6 +101,7 @@ var replayKinds = map[Type]replayKind{
 	CallStarted:  {step: "model_call", opens: true},
 	CallDone:     {step: "model_call", closes: true, status: "completed"},
 	CallFailed:   {step: "model_call", closes: true, status: "failed"},
+	CallRefused:  {step: "event", status: "failed"}, // no call was made
 	ToolStarted:  {step: "tool_call", opens: true},
 	ToolDone:     {step: "tool_call", closes: true, status: "completed"},
 	ToolFailed:   {step: "tool_call", closes: true, status: "failed"},
@@ -233,6 +234,9 @@ func (s *ReplayStep) enrich(e Event) {
 	case CallFailed, CallRetried:
 		v, _ := Decode[CallError](e)
 		s.ErrorMessage = v.Code + ": " + v.Message
+	case CallRefused:
+		v, _ := Decode[RefusedCall](e)
+		s.ProviderModelID, s.ErrorMessage, s.Detail = v.Model, v.Code+": "+v.Message, e.Payload
 	case ToolStarted, ToolDone, ToolFailed:
 		s.enrichTool(e)
 	case JudgeStarted:

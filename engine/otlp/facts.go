@@ -85,7 +85,7 @@ func (s *Sink) trialFact(t *scope, e event.Event) {
 		s.judgeFact(t, e)
 	case event.TrialDone:
 		s.trialDone(t, e)
-	case event.CallRetried, event.BudgetReach, event.SandboxLost, event.EgressDecide, event.CodeExecuted, event.FileCaptured,
+	case event.CallRetried, event.CallRefused, event.BudgetReach, event.SandboxLost, event.EgressDecide, event.CodeExecuted, event.FileCaptured,
 		event.DirListed, event.SecretPlanted, event.PromptPut, event.VaultAsked, event.Standings,
 		event.TurnUser, event.TurnAssistant, event.TurnAwaiting, event.TurnDone:
 		t.root.AddEvent(string(e.Type), trace.WithTimestamp(e.OccurredAt), trace.WithAttributes(s.payload(e)...))

@@ -2,6 +2,10 @@ package plan
 
 import (
 	"path"
+	"regexp"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
 
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/sandbox"
@@ -196,4 +200,34 @@ type Account struct {
 // Pace is what the calls to the deployment's model are paced by.
 func (d Deployment) Pace() provider.PaceKey {
 	return provider.PaceKey{Provider: d.Provider, BaseURL: d.BaseURL, Account: d.Account, Model: d.Model}
+}
+
+// inBraces is a word in braces, with what stands before it: after a dollar sign it
+// is a variable of a shell.
+var inBraces = regexp.MustCompile(`\$?\{[A-Za-z_-]{1,20}\}`)
+
+// Misspelled finds what looks like a placeholder in a word of a command, and is one
+// slip away from it: a letter more, less or other, or two that changed places.
+func Misspelled(word string) (found, meant string) {
+	known := []string{TaskText, TaskFile, AgentDir}
+	for _, found := range inBraces.FindAllString(word, -1) {
+		for _, meant := range known {
+			if found != meant && found[0] == '{' && slipped(found, meant) {
+				return found, meant
+			}
+		}
+	}
+	return "", ""
+}
+
+func slipped(a, b string) bool {
+	if levenshtein.ComputeDistance(strings.ToLower(a), b) <= 1 {
+		return true
+	}
+	for i := range len(a) - 1 {
+		if a[:i]+a[i+1:i+2]+a[i:i+1]+a[i+2:] == b {
+			return true
+		}
+	}
+	return false
 }

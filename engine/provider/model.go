@@ -91,3 +91,28 @@ func providerByPrefix(name string) string {
 	}
 	return ""
 }
+
+// CheckAlso says what is wrong with another model of a program at a vendor: that its
+// name begins with a provider's. A server of the user's own has whatever names it
+// likes, and openrouter and ollama have such ones.
+func CheckAlso(vendor, name string) error {
+	switch vendor {
+	case OpenAI, Anthropic, Gemini, XAI, Mistral:
+	default:
+		return nil
+	}
+	head, rest, slashed := strings.Cut(name, "/")
+	if !slashed {
+		return nil
+	}
+	for _, key := range Names() {
+		switch {
+		case !strings.EqualFold(head, key):
+		case key == vendor:
+			return fmt.Errorf("model %q: the provider is known already: write %s", name, rest)
+		default:
+			return fmt.Errorf("model %q: a program's models are of one provider, here %s; make a deployment for the other", name, vendor)
+		}
+	}
+	return nil
+}

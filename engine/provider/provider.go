@@ -129,6 +129,8 @@ type Response struct {
 	State json.RawMessage
 	// CostUSD is the cost that an endpoint reports of itself; models report none.
 	CostUSD *float64
+	// Note says what of the reply cannot be, and was left out; "" when nothing was.
+	Note string
 	// TTFT is the time from the request to the first piece of text or tool
 	// call; Elapsed to the end. Scripted and recorded replies carry recorded
 	// durations here, and Recorded is set.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"time"
 )
 
@@ -84,6 +85,9 @@ type Retry struct {
 	// Seed decides the spread of the waits, together with the call's Ref: the
 	// same trial waits the same however trials are scheduled.
 	Seed int64
+	// Verbatim leaves failures as the provider said them: what is recorded must not
+	// hang on how long a run was to wait.
+	Verbatim bool
 	// Sleep waits, or returns the context's error as soon as it is done. Nil
 	// waits in real time.
 	Sleep func(ctx context.Context, d time.Duration) error
@@ -158,6 +162,9 @@ func (r Retry) Do(ctx context.Context, client Client, req Request, obs Observer)
 		}
 		if failed.Retrying {
 			failed.Wait = wait
+		} else if failed.Err.Retryable() && !failed.Err.Unsent && try < policy.MaxTries && wait > left && !r.Verbatim {
+			failed.Err = tooLong(failed.Err, left, policy.MaxWait)
+			err = failed.Err
 		}
 		if obs.Failed != nil {
 			obs.Failed(failed)
@@ -263,6 +270,22 @@ func (r Retry) Pause(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	}
+}
+
+// tooLong says why a failure is not waited out.
+func tooLong(e *Error, left, most time.Duration) *Error {
+	asked := "another try has to wait"
+	if e.RetryAfter > 0 {
+		asked = fmt.Sprintf("it asks to be left alone for %v", e.RetryAfter)
+	}
+	allowed := fmt.Sprintf("--max-wait lets a call wait %v in all", max(most, 0))
+	if left < max(most, 0) {
+		allowed += fmt.Sprintf(", of which %v is left", left.Round(time.Millisecond))
+	}
+	said := *e
+	said.Err = e
+	said.Message = strings.TrimPrefix(e.Message+"; "+asked+", and "+allowed, "; ")
+	return &said
 }
 
 // outlives says whether ctx is alive and, as far as it knows, still will be

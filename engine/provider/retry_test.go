@@ -202,6 +202,42 @@ func TestMaxWait(t *testing.T) {
 	}
 }
 
+// TestWhyNothingWasWaitedFor: a wait that --max-wait does not allow is explained.
+func TestWhyNothingWasWaitedFor(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		policy   provider.Policy
+		verbatim bool
+		failures []error
+		want     string
+	}{
+		{"longer than the default", provider.Policy{}, false, []error{after(10 * time.Minute)},
+			"p: rate_limit: as asked; it asks to be left alone for 10m0s, and --max-wait lets a call wait 5m0s in all"},
+		{"no wait at all", provider.Policy{MaxWait: -1}, false, []error{failing(provider.Unavailable)},
+			"p: unavailable: as asked; another try has to wait, and --max-wait lets a call wait 0s in all"},
+		{"no words of the provider's", provider.Policy{MaxWait: time.Second}, false, []error{&provider.Error{Provider: "p", Code: provider.RateLimit, Status: 429, RetryAfter: time.Hour}},
+			"p: rate_limit (HTTP 429): it asks to be left alone for 1h0m0s, and --max-wait lets a call wait 1s in all"},
+		{"the last of its tries", provider.Policy{MaxTries: 1}, false, []error{after(10 * time.Minute)}, "p: rate_limit: as asked"},
+		{"what no wait helps", provider.Policy{MaxWait: -1}, false, []error{failing(provider.Auth)}, "p: auth: as asked"},
+		{"a recording", provider.Policy{}, true, []error{after(10 * time.Minute)}, "p: rate_limit: as asked"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := noSleep()
+			r.Policy, r.Verbatim = c.policy, c.verbatim
+			var told provider.FailedTry
+			_, err := r.Do(t.Context(), &answers{outcomes: c.failures}, provider.Request{}, provider.Observer{Failed: func(f provider.FailedTry) { told = f }})
+			if err == nil || err.Error() != c.want || told.Err.Error() != c.want {
+				t.Errorf("got %v, and the observer %v, want %s", err, told.Err, c.want)
+			}
+			if !errors.Is(err, c.failures[0]) {
+				t.Errorf("%v is not the provider's own failure any more", err)
+			}
+		})
+	}
+}
+
 // Waiting beyond the caller's deadline would make a timeout of the caller's out
 // of a failure of the provider's.
 func TestNoWaitPastTheDeadline(t *testing.T) {

@@ -63,7 +63,9 @@ var refused = map[string]string{
 }
 
 func unpermitted(key, why string) *Refusal {
-	return refuse(http.StatusBadRequest, "unsupported_parameter", "%q is not let through: %s", provider.Excerpt(key, 80), why)
+	bad := refuse(http.StatusBadRequest, "unsupported_parameter", "%q is not let through: %s", provider.Excerpt(key, 80), why)
+	bad.Key = provider.Excerpt(key, 80)
+	return bad
 }
 
 // known refuses a key that is not one of those. Gemini knows two spellings of

@@ -134,16 +134,21 @@ type exchange struct {
 func (x *exchange) run(from http.Header) {
 	ctx, stop := context.WithTimeoutCause(x.s.life, x.s.o.CallTime, fmt.Errorf("no whole reply within %v: %w", x.s.o.CallTime, context.DeadlineExceeded))
 	defer stop()
+	ctx, idle := provider.StartIdle(ctx, 0) // which ends nothing: the silence is measured
+	defer idle.Stop()
+	x.s.quiet.begin()
+	defer x.s.quiet.end()
 	out, err := x.s.outgoing(ctx, from, x.req)
 	if err == nil {
 		var res *http.Response
 		if res, err = x.s.http.RoundTrip(out); err == nil {
+			res.Body = x.s.quiet.reader(idle.Reader(res.Body))
 			defer res.Body.Close()
 			err = x.take(res)
 		}
 	}
 	if err != nil {
-		x.failed(ctx, err)
+		x.failed(ctx, err, idle.Silent())
 		return
 	}
 	res := x.reply.response()
@@ -155,13 +160,15 @@ func (x *exchange) run(from http.Header) {
 }
 
 // failed says what became of a call that has no reply, to the watch and, when it
-// has heard nothing yet, to the program.
-func (x *exchange) failed(ctx context.Context, err error) {
+// has heard nothing yet, to the program. Silent is how long nothing had come by then.
+func (x *exchange) failed(ctx context.Context, err error, silent time.Duration) {
 	var e *provider.Error
 	told := "the provider gave no reply" // where it is, is none of the program's business
 	if errors.As(err, &e) {
 		told = e.Message
-	} else if e = provider.FromContext(ctx, x.s.o.Upstream.Provider); e == nil {
+	} else if e = provider.FromContext(ctx, x.s.o.Upstream.Provider); e != nil {
+		e.Silent = silent
+	} else {
 		e = &provider.Error{Code: provider.Unavailable, Message: x.s.hide(provider.Excerpt(bare(err).Error(), 300)), Err: err}
 	}
 	e.Provider = x.s.o.Upstream.Provider

@@ -28,7 +28,9 @@ type watch struct {
 	first  []provider.Delta
 	done   []provider.Response
 	failed []*provider.Error
+	stated []*proxy.Refusal
 	refuse *proxy.Refusal
+	lower  int64         // 0: no call's bound is lowered
 	ended  chan struct{} // gets one for each call that ended
 }
 
@@ -41,9 +43,18 @@ func (w *watch) Begin(c *proxy.Call) *proxy.Refusal {
 		return w.refuse
 	}
 	w.begun = append(w.begun, c)
+	if w.lower > 0 {
+		c.Output = w.lower
+	}
 	c.Number = len(w.begun)
 	c.Ref = provider.Ref{Agent: "a", Case: "c", Repetition: 1, Attempt: 1, Call: c.Number - 1}
 	return nil
+}
+
+func (w *watch) Refused(r *proxy.Refusal) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stated = append(w.stated, r)
 }
 
 func (w *watch) First(_ *proxy.Call, d provider.Delta) {

@@ -15,10 +15,13 @@ type Refusal struct {
 	Status  int
 	Code    string
 	Message string
+	// Model is what the request asked, where it was read so far; Key the one that is
+	// not let through, where one is not.
+	Model, Key string
 }
 
 func refuse(status int, code, format string, args ...any) *Refusal {
-	return &Refusal{status, code, fmt.Sprintf(format, args...)}
+	return &Refusal{Status: status, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 // refusalOf is what a script's failure looks like on the wire.

@@ -15,9 +15,12 @@ import (
 type request struct {
 	route
 	body     []byte
+	parts    object // the body, as it was read
 	messages []provider.Message
 	tools    []string
 	added    int64 // tokens that the provider can add to its bytes
+	output   int64 // tokens that the reply may have
+	least    int64 // tokens that it must be let have, for what it is asked to think
 	askUsage bool  // the program asked for the chunk that tells the usage, so that it gets it
 }
 
@@ -44,7 +47,7 @@ func (s *Server) read(r route, body []byte) (request, *Refusal) {
 	if bad := s.permitted(req.model); bad != nil {
 		return req, bad
 	}
-	if bad := s.bound(&req, o); bad != nil {
+	if req.output, bad = s.bound(r.to, o, s.o.MaxOutputTokens); bad != nil {
 		return req, bad
 	}
 	if bad := cmp.Or(s.values(r.to, o), s.content(r.to, o)); bad != nil {
@@ -59,11 +62,18 @@ func (s *Server) read(r route, body []byte) (request, *Refusal) {
 	}
 	req.messages, req.tools = conv.messages, toolNames(r.to, o["tools"])
 	req.usage(o)
-	var err error
-	if req.body, err = json.Marshal(o); err != nil {
-		return req, refuse(http.StatusBadRequest, "invalid_json", "the request cannot be read: %v", err)
+	req.parts, req.least = o, o.thought()+1
+	return req, req.write()
+}
+
+// write makes the body of what was read.
+func (r *request) write() *Refusal {
+	body, err := json.Marshal(r.parts)
+	if err != nil {
+		return refuse(http.StatusBadRequest, "invalid_json", "the request cannot be read: %v", err)
 	}
-	return req, nil
+	r.body = body
+	return nil
 }
 
 func decode(body []byte) (object, *Refusal) {
@@ -89,80 +99,103 @@ func (s *Server) permitted(model string) *Refusal {
 	if slices.Contains(s.o.Models, model) {
 		return nil
 	}
-	return refuse(http.StatusNotFound, "model_not_found", "the model %q is not permitted here: use %s",
+	bad := refuse(http.StatusNotFound, "model_not_found", "the model %q is not permitted here: use %s",
 		provider.Excerpt(model, 200), strings.Join(s.o.Models, ", "))
+	bad.Model = provider.Excerpt(model, 200)
+	return bad
 }
 
-// bound keeps the reply within the limit on its tokens. A request that names none
-// gets it.
-func (s *Server) bound(req *request, o object) *Refusal {
-	if n := o["n"]; set(n) && string(n) != "1" {
-		return refuse(http.StatusBadRequest, "unsupported_parameter", "n must be 1: each reply is a call of its own")
+// lower gives the reply of a request that was let through fewer tokens.
+func (s *Server) lower(r *request, limit int64) (bad *Refusal) {
+	if r.output, bad = s.bound(r.to, r.parts, limit); bad != nil {
+		return bad
 	}
-	keys := map[endpoint][]string{chat: {"max_completion_tokens", "max_tokens"}, responses: {"max_output_tokens"}, messages: {"max_tokens"}}[req.to]
-	if req.to == generate {
-		return s.boundGemini(o)
+	return r.write()
+}
+
+// bound keeps the reply within a limit on its tokens, and says how many it may
+// have. A request that names none gets the limit.
+func (s *Server) bound(to endpoint, o object, limit int64) (int64, *Refusal) {
+	if n := o["n"]; set(n) && string(n) != "1" {
+		return 0, refuse(http.StatusBadRequest, "unsupported_parameter", "n must be 1: each reply is a call of its own")
+	}
+	keys := map[endpoint][]string{chat: {"max_completion_tokens", "max_tokens"}, responses: {"max_output_tokens"}, messages: {"max_tokens"}}[to]
+	if to == generate {
+		return boundGemini(o, limit)
 	}
 	absent := keys[0]
-	if req.to == chat && !s.newField {
+	if to == chat && !s.newField {
 		absent = "max_tokens"
 	}
-	return o.clamp(keys, absent, s.o.MaxOutputTokens)
+	return o.clamp(keys, absent, limit)
 }
 
-func (s *Server) boundGemini(o object) (bad *Refusal) {
+func boundGemini(o object, limit int64) (output int64, bad *Refusal) {
 	config := object{}
 	if set(o["generationConfig"]) {
 		if config, bad = decode(o["generationConfig"]); bad != nil {
-			return refuse(http.StatusBadRequest, "invalid_request", "generationConfig is not an object")
+			return 0, refuse(http.StatusBadRequest, "invalid_request", "generationConfig is not an object")
 		}
 	}
 	if bad := config.known(generate, allowedIn["generationConfig"]); bad != nil {
-		return bad
+		return 0, bad
 	}
 	if n := config["candidateCount"]; set(n) && string(n) != "1" {
-		return refuse(http.StatusBadRequest, "unsupported_parameter", "candidateCount must be 1: each reply is a call of its own")
+		return 0, refuse(http.StatusBadRequest, "unsupported_parameter", "candidateCount must be 1: each reply is a call of its own")
 	}
 	if v := config["responseModalities"]; set(v) && !strings.EqualFold(string(v), `["text"]`) {
-		return unpermitted("responseModalities", "only text is asked for: leave it out")
+		return 0, unpermitted("responseModalities", "only text is asked for: leave it out")
 	}
-	if bad := config.clamp([]string{"maxOutputTokens"}, "maxOutputTokens", s.o.MaxOutputTokens); bad != nil {
-		return bad
+	if output, bad = config.clamp([]string{"maxOutputTokens"}, "maxOutputTokens", limit); bad != nil {
+		return 0, bad
 	}
 	raw, err := json.Marshal(config)
 	if err != nil {
-		return refuse(http.StatusBadRequest, "invalid_json", "generationConfig cannot be read")
+		return 0, refuse(http.StatusBadRequest, "invalid_json", "generationConfig cannot be read")
 	}
 	o["generationConfig"] = raw
-	return nil
+	return output, nil
 }
 
-// clamp lowers the keys that are there to a limit, and sets absent when none is.
-// A limit of zero is none.
-func (o object) clamp(keys []string, absent string, limit int64) *Refusal {
+// clamp lowers the keys that are there to a limit, sets absent when none is, and
+// returns the most that they are then. A limit of zero is none.
+func (o object) clamp(keys []string, absent string, limit int64) (output int64, bad *Refusal) {
 	if limit <= 0 {
-		return nil
+		return 0, nil
 	}
 	most := json.RawMessage(strconv.FormatInt(limit, 10))
-	there := false
 	for _, key := range keys {
 		if !set(o[key]) {
 			delete(o, key)
 			continue
 		}
-		there = true
 		n, err := strconv.ParseInt(string(o[key]), 10, 64)
-		if err != nil {
-			return refuse(http.StatusBadRequest, "invalid_request", "%s must be a whole number", key)
+		if err != nil || n < 1 { // some servers take less for no bound at all
+			return 0, refuse(http.StatusBadRequest, "invalid_request", "%s must be a whole number of at least 1", key)
 		}
 		if n > limit {
 			o[key] = most
 		}
+		output = max(output, min(n, limit))
 	}
-	if !there {
-		o[absent] = most
+	if output == 0 {
+		o[absent], output = most, limit
 	}
-	return nil
+	return output, nil
+}
+
+// thought is how many tokens of its reply a request leaves to thinking. Providers
+// refuse one whose reply may not have more than these.
+func (o object) thought() (most int64) {
+	for key, of := range map[string]string{"thinking": "budget_tokens", "reasoning": "max_tokens"} {
+		if v := o[key]; set(v) && v[0] == '{' {
+			in, _ := decode(v) // it is an object
+			if n, err := strconv.ParseInt(string(in[of]), 10, 64); err == nil {
+				most = max(most, n)
+			}
+		}
+	}
+	return most
 }
 
 // usage has OpenAI's chat completions tell the usage of a stream, which they do

@@ -94,6 +94,10 @@ type Call struct {
 	Messages []provider.Message // the whole conversation
 	Tools    []string           // names of what the model is offered
 	Most     int64              // tokens that its input can come to: its bytes, and what the provider adds
+	// Output is the most tokens that its reply may have, and Least the fewest that
+	// the request makes sense with: what it has the model think comes out of them.
+	// [Watch.Begin] may lower the one to the other.
+	Output, Least int64
 	// Ref and Number are the watch's.
 	Ref    provider.Ref
 	Number int
@@ -105,6 +109,9 @@ type Watch interface {
 	// Begin is asked before a call is made. A refusal is what the program is
 	// told instead.
 	Begin(c *Call) *Refusal
+	// Refused is a request that is answered with a refusal of ours, and no call; it
+	// hears of it before the program does.
+	Refused(r *Refusal)
 	// First is the first piece of a reply that comes in pieces.
 	First(c *Call, d provider.Delta)
 	// Done is a whole reply.
@@ -127,6 +134,7 @@ type Server struct {
 	mu    sync.Mutex
 	over  bool
 	calls sync.WaitGroup
+	quiet silence
 }
 
 // New makes a server; ctx is what its calls are made in.
@@ -194,20 +202,35 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, to route) *Refusal {
 	switch {
+	case to.to == models && to.wire != "" && r.Method == http.MethodGet:
+		return s.noted(s.list(w, to))
+	case to.to >= chat && to.to <= generate && r.Method == http.MethodPost && (s.wire == "" || s.wire == to.wire):
+		return s.call(w, r, to)
+	}
+	return s.noted(s.misplaced(r, to))
+}
+
+// noted tells the watch of a refusal.
+func (s *Server) noted(bad *Refusal) *Refusal {
+	if bad != nil {
+		s.o.Watch.Refused(bad)
+	}
+	return bad
+}
+
+// misplaced says why a request is none of those that are answered.
+func (s *Server) misplaced(r *http.Request, to route) *Refusal {
+	switch {
 	case to.wire == "":
 		return refuse(http.StatusNotFound, "not_found", "nothing is here; the base URLs are in the environment: OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL")
 	case to.to == unknown:
 		return refuse(http.StatusNotFound, "not_found", "%s %s is not let through: chat/completions, responses, messages, generateContent, streamGenerateContent and models are", r.Method, provider.Excerpt(r.URL.Path, 200))
 	case to.to == unsupported:
 		return refuse(http.StatusNotFound, "not_found", "counting tokens is not let through")
-	case to.to == models && r.Method == http.MethodGet:
-		return s.list(w, to)
 	case to.to == models || r.Method != http.MethodPost:
 		return refuse(http.StatusMethodNotAllowed, "method_not_allowed", "%s is not the method of %s", r.Method, provider.Excerpt(r.URL.Path, 200))
-	case s.wire != "" && s.wire != to.wire:
-		return refuse(http.StatusBadRequest, "wrong_format", "the model %s is reached in the format of %s, and nothing is translated", s.o.Models[0], s.wire)
 	}
-	return s.call(w, r, to)
+	return refuse(http.StatusBadRequest, "wrong_format", "the model %s is reached in the format of %s, and nothing is translated", s.o.Models[0], s.wire)
 }
 
 // call judges a request and makes its call.
@@ -238,11 +261,21 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, to route) *Refusal
 	}()
 	req, bad := s.receive(w, r, to)
 	if bad = cmp.Or(bad, beta(to.wire, r.Header)); bad != nil {
-		return bad
+		bad.Model = cmp.Or(bad.Model, provider.Excerpt(req.model, 200))
+		return s.noted(bad)
 	}
-	c := &Call{Model: req.model, Wire: to.wire, Messages: req.messages, Tools: req.tools, Most: int64(len(req.body)) + req.added}
+	c := &Call{
+		Model: req.model, Wire: to.wire, Messages: req.messages, Tools: req.tools, Most: int64(len(req.body)) + req.added,
+		Output: req.output, Least: req.least,
+	}
 	if bad := s.o.Watch.Begin(c); bad != nil {
 		return bad
+	}
+	if c.Output < req.output {
+		if bad := s.lower(&req, c.Output); bad != nil {
+			s.o.Watch.Failed(c, &provider.Error{Code: provider.InvalidRequest, Message: bad.Message, Unsent: true})
+			return bad
+		}
 	}
 	if s.o.Client != nil {
 		return s.translate(w, req, c)

@@ -18,7 +18,7 @@ func (s *Server) translate(w http.ResponseWriter, req request, c *Call) *Refusal
 	defer stop()
 	first := true
 	res, err := s.o.Client.Complete(ctx, provider.Request{
-		Ref: c.Ref, Model: s.o.Rename, Messages: req.messages, Sampling: provider.Sampling{MaxOutputTokens: s.o.MaxOutputTokens},
+		Ref: c.Ref, Model: s.o.Rename, Messages: req.messages, Sampling: provider.Sampling{MaxOutputTokens: c.Output},
 		Seed: s.o.Seed,
 	}, func(d provider.Delta) {
 		if first {

@@ -251,12 +251,24 @@ func readJSON(data []byte) (provider.Response, error) {
 	if err != nil {
 		return res, err
 	}
-	if u := a.Usage; u != nil && believable(u) {
+	var impossible []string
+	switch u := a.Usage; {
+	case u == nil:
+	case believable(u):
 		u.Total = max(u.Total, u.Input+u.Output)
 		res.Usage = u
+	default:
+		impossible = append(impossible, fmt.Sprintf("usage (%d in, %d out, %d in all)", u.Input, u.Output, u.Total))
 	}
-	if a.CostUSD != nil && *a.CostUSD >= 0 && !math.IsInf(*a.CostUSD, 0) && *a.CostUSD < 1e9 {
-		res.CostUSD = a.CostUSD
+	switch cost := a.CostUSD; {
+	case cost == nil:
+	case *cost >= 0 && !math.IsInf(*cost, 0) && *cost < 1e9:
+		res.CostUSD = cost
+	default:
+		impossible = append(impossible, fmt.Sprintf("cost_usd (%v)", *cost))
+	}
+	if len(impossible) > 0 {
+		res.Note = "left out, since it cannot be: " + strings.Join(impossible, ", ")
 	}
 	return res, nil
 }

@@ -62,6 +62,13 @@ func TestAnswers(t *testing.T) {
 			if (res.Usage != nil) != (c.total > 0) || res.Usage != nil && res.Usage.Total != c.total {
 				t.Errorf("got the usage %+v", res.Usage)
 			}
+			note := ""
+			if strings.Contains(c.body, "-1") {
+				note = "left out, since it cannot be: usage (-5 in, 0 out, 0 in all), cost_usd (-1)"
+			}
+			if res.Note != note {
+				t.Errorf("got the note %q, want %q", res.Note, note)
+			}
 			if (res.CostUSD != nil) != (c.cost > 0) || res.CostUSD != nil && *res.CostUSD != c.cost {
 				t.Errorf("got the cost %v", res.CostUSD)
 			}
