@@ -25,7 +25,7 @@ var layers = map[string][]string{
 	"scoring/similarity":                {},
 	"scoring/textnorm":                  {},
 	"scoring/stats":                     {},
-	"scoring/compare":                   {"scoring"},
+	"scoring/compare":                   {"scoring", "scoring/stats"},
 	"scoring/review":                    {"scoring"},
 	"pack/template":                     {},
 	"pack":                              {"scoring", "pack/template"},

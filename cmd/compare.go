@@ -76,7 +76,7 @@ Every score is 0 to 1 and higher is better, latency and cost scores included.`,
 			if err != nil {
 				return err
 			}
-			d := a.judge(baseline, candidate).document(candidate, view.Bookmark{Participant: baseline.participant()})
+			d := a.judge(baseline, candidate, compare.DefaultPolicy()).document(candidate, view.Bookmark{Participant: baseline.participant()})
 			return a.print(d.Comparison, func(w io.Writer, v view.Options) error { return view.Comparison(w, d, v) })
 		},
 	}
@@ -121,7 +121,7 @@ func (a *app) anySide(ctx context.Context, db *store.DB, selector, agent string)
 }
 
 func newCompareLatest(a *app) *cobra.Command {
-	var agent, baseline string
+	var agent, baseline, policyFile string
 	var gate bool
 	c := &cobra.Command{
 		Use: "latest", Short: "Compare the newest run with the baseline",
@@ -130,19 +130,27 @@ exit status is the verdict: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 		Example: "  agentclash compare latest\n  agentclash compare latest --gate",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return runCompareLatest(c.Context(), a, agent, baseline, gate)
+			if policyFile != "" && !gate {
+				return usage("--policy is for --gate")
+			}
+			policy, err := a.policy(policyFile)
+			if err != nil {
+				return err
+			}
+			return runCompareLatest(c.Context(), a, agent, reference{baseline, policy}, gate)
 		},
 	}
 	c.Flags().StringVar(&agent, "agent", "", "run agent of the newest run")
 	c.Flags().StringVar(&baseline, "baseline", "", baselineUsage)
-	c.Flags().BoolVar(&gate, "gate", false, "exit with the verdict of the default policy")
+	c.Flags().BoolVar(&gate, "gate", false, "exit with the verdict of the policy")
+	c.Flags().StringVar(&policyFile, "policy", "", policyUsage)
 	return c
 }
 
 // baselineUsage is the help of --baseline where only baselines are meant.
 const baselineUsage = "baseline to compare with: its name, or a file of baseline export (default \"default\")"
 
-func runCompareLatest(ctx context.Context, a *app, agent, selector string, gate bool) error {
+func runCompareLatest(ctx context.Context, a *app, agent string, against reference, gate bool) error {
 	db, err := a.stored(ctx)
 	if err != nil {
 		return err
@@ -151,7 +159,7 @@ func runCompareLatest(ctx context.Context, a *app, agent, selector string, gate 
 	if err != nil {
 		return err
 	}
-	found, ok, err := a.baselineFor(ctx, db, workspace, "", selector)
+	found, ok, err := a.baselineFor(ctx, db, workspace, "", against.baseline)
 	if err != nil {
 		return err
 	}
@@ -168,7 +176,7 @@ func runCompareLatest(ctx context.Context, a *app, agent, selector string, gate 
 	}
 	for _, r := range runs {
 		if r.ID != found.run.ID {
-			return a.compareWith(ctx, db, found, compareOptions{candidate: r.ID, candidateAgent: agent}, gate)
+			return a.compareWith(ctx, db, found, compareOptions{candidate: r.ID, candidateAgent: agent}, against.policy, gate)
 		}
 	}
 	if len(runs) == 0 {
@@ -185,12 +193,12 @@ func (a *app) noBaseline() error {
 
 // compareWith compares a run with a baseline and, with gate, keeps the record
 // of the verdict and exits with it.
-func (a *app) compareWith(ctx context.Context, db *store.DB, baseline comparand, o compareOptions, gate bool) error {
+func (a *app) compareWith(ctx context.Context, db *store.DB, baseline comparand, o compareOptions, policy compare.Policy, gate bool) error {
 	candidate, err := a.side(ctx, db, o.candidate, o.candidateAgent)
 	if err != nil {
 		return err
 	}
-	j := a.judge(baseline.side, candidate)
+	j := a.judge(baseline.side, candidate, policy)
 	d := j.document(candidate, baseline.mark)
 	if gate {
 		if j.gate, err = a.keepGate(ctx, baseline.side, candidate, j.gate); err != nil {
@@ -206,7 +214,7 @@ func (a *app) compareWith(ctx context.Context, db *store.DB, baseline comparand,
 }
 
 // gateRun gates a run that has just ended against the baseline of its pack.
-func (a *app) gateRun(ctx context.Context, runID, selector string) error {
+func (a *app) gateRun(ctx context.Context, runID string, against reference) error {
 	db, err := a.stored(ctx)
 	if err != nil {
 		return err
@@ -219,18 +227,18 @@ func (a *app) gateRun(ctx context.Context, runID, selector string) error {
 	if err != nil {
 		return err
 	}
-	baseline, ok, err := a.baselineFor(ctx, db, workspace, r.Pack.Slug, selector)
+	baseline, ok, err := a.baselineFor(ctx, db, workspace, r.Pack.Slug, against.baseline)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return a.noBaseline()
 	}
-	return a.gateAgents(ctx, db, baseline.side, r)
+	return a.gateAgents(ctx, db, baseline.side, r, against.policy)
 }
 
 // gateAgents gates every agent of a run; the worst verdict is the status.
-func (a *app) gateAgents(ctx context.Context, db *store.DB, baseline side, r store.Run) error {
+func (a *app) gateAgents(ctx context.Context, db *store.DB, baseline side, r store.Run, policy compare.Policy) error {
 	agents, err := db.RunAgents(ctx, r.ID)
 	if err != nil {
 		return err
@@ -241,7 +249,7 @@ func (a *app) gateAgents(ctx context.Context, db *store.DB, baseline side, r sto
 		if err != nil {
 			return err
 		}
-		judged, err := a.keepGate(ctx, baseline, candidate, a.judge(baseline, candidate).gate)
+		judged, err := a.keepGate(ctx, baseline, candidate, a.judge(baseline, candidate, policy).gate)
 		if err != nil {
 			return err
 		}
@@ -312,10 +320,7 @@ Exit status: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 			if err != nil {
 				return err
 			}
-			j := a.judge(baseline, candidate)
-			g := compare.Gate(policy, j.comparison, j.baseline, j.candidate)
-			g.GeneratedAt = j.comparison.GeneratedAt
-			g, err = a.keepGate(ctx, baseline, candidate, g)
+			g, err := a.keepGate(ctx, baseline, candidate, a.judge(baseline, candidate, policy).gate)
 			if err != nil {
 				return err
 			}
@@ -326,6 +331,6 @@ Exit status: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 		},
 	}
 	o.addFlags(c)
-	c.Flags().StringVar(&file, "policy", "", "policy file (default: the default policy)")
+	c.Flags().StringVar(&file, "policy", "", policyUsage)
 	return c
 }

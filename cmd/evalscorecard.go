@@ -14,7 +14,7 @@ import (
 )
 
 func newEvalScorecard(a *app) *cobra.Command {
-	var agent, rescoring, baseline string
+	var agent, rescoring, baseline, policyFile string
 	c := &cobra.Command{
 		Use: "scorecard [RUN]", Short: "Show what scoring says of one agent of a run",
 		Long: `Show what scoring says of one agent of a run (the newest when none is named),
@@ -31,6 +31,10 @@ none is named; 66 when there is no such run or rescoring.`,
 			if len(args) == 1 {
 				selector = args[0]
 			}
+			policy, err := a.policy(policyFile)
+			if err != nil {
+				return err
+			}
 			ctx := c.Context()
 			db, err := a.stored(ctx)
 			if err != nil {
@@ -43,7 +47,7 @@ none is named; 66 when there is no such run or rescoring.`,
 			if rescoring != "" {
 				return a.rescoredScorecard(ctx, db, s, rescoring)
 			}
-			d, err := a.scorecardDocument(ctx, db, s, baseline)
+			d, err := a.scorecardDocument(ctx, db, s, reference{baseline, policy})
 			if err != nil {
 				return err
 			}
@@ -56,6 +60,7 @@ none is named; 66 when there is no such run or rescoring.`,
 	c.Flags().StringVar(&rescoring, "rescoring", "", "rescoring of the run, by id or latest")
 	c.Flags().StringVar(&agent, "agent", "", "run agent, by label or id")
 	c.Flags().StringVar(&baseline, "baseline", "", baselineUsage)
+	c.Flags().StringVar(&policyFile, "policy", "", policyUsage)
 	return c
 }
 
@@ -104,7 +109,7 @@ func (a *app) mentionRescorings(ctx context.Context, db *store.DB, run store.Run
 }
 
 // scorecardOf writes the scorecard of a run agent that has just run.
-func (a *app) scorecardOf(ctx context.Context, w io.Writer, o view.Options, agentID, baseline string) error {
+func (a *app) scorecardOf(ctx context.Context, w io.Writer, o view.Options, agentID string, against reference) error {
 	db, err := a.stored(ctx)
 	if err != nil {
 		return err
@@ -113,7 +118,7 @@ func (a *app) scorecardOf(ctx context.Context, w io.Writer, o view.Options, agen
 	if err != nil {
 		return err
 	}
-	d, err := a.scorecardDocument(ctx, db, s, baseline)
+	d, err := a.scorecardDocument(ctx, db, s, against)
 	if err != nil {
 		return err
 	}
@@ -122,13 +127,13 @@ func (a *app) scorecardOf(ctx context.Context, w io.Writer, o view.Options, agen
 
 // scorecardDocument puts a side's scorecard beside the baseline of its pack. A
 // run that is the baseline itself is compared with nothing.
-func (a *app) scorecardDocument(ctx context.Context, db *store.DB, s side, baseline string) (view.ScorecardDocument, error) {
+func (a *app) scorecardDocument(ctx context.Context, db *store.DB, s side, against reference) (view.ScorecardDocument, error) {
 	card, err := s.scorecard()
 	if err != nil {
 		return view.ScorecardDocument{}, err
 	}
 	d := view.ScorecardDocument{Candidate: s.participant(), Scorecard: card}
-	base, ok, err := a.baselineFor(ctx, db, s.run.Workspace, s.run.Pack.Slug, baseline)
+	base, ok, err := a.baselineFor(ctx, db, s.run.Workspace, s.run.Pack.Slug, against.baseline)
 	if err != nil || !ok {
 		return d, err
 	}
@@ -136,7 +141,7 @@ func (a *app) scorecardDocument(ctx context.Context, db *store.DB, s side, basel
 	if base.agent.ID == s.agent.ID {
 		return d, nil
 	}
-	j := a.judge(base.side, s)
+	j := a.judge(base.side, s, against.policy)
 	d.Comparison, d.ReleaseGate = &j.comparison, &j.gate
 	return d, nil
 }
@@ -149,11 +154,18 @@ type judgement struct {
 	gate                compare.GateResult
 }
 
-// judge compares two sides and holds the result against the default policy.
-func (a *app) judge(baseline, candidate side) judgement {
+// reference is what a run is held against: a baseline, by its name or file, and
+// a policy.
+type reference struct {
+	baseline string
+	policy   compare.Policy
+}
+
+// judge compares two sides and holds the result against a policy.
+func (a *app) judge(baseline, candidate side, policy compare.Policy) judgement {
 	j := judgement{baseline: baseline.snapshot(), candidate: candidate.snapshot()}
 	j.comparison = compare.Compare(j.baseline, j.candidate).At(a.p.Now(), j.baseline)
-	j.gate = compare.Gate(compare.DefaultPolicy(), j.comparison, j.baseline, j.candidate)
+	j.gate = compare.Gate(policy, j.comparison, j.baseline, j.candidate)
 	j.gate.GeneratedAt = j.comparison.GeneratedAt
 	return j
 }

@@ -27,6 +27,8 @@ type Comparison struct {
 	// per valid trial. They inform; no gate reads them.
 	AgentDeltas []Delta        `json:"agent_deltas"`
 	Cases       CaseComparison `json:"cases"`
+	// Statistics says which deltas are more than chance; nil when not comparable.
+	Statistics *Statistics `json:"statistics"`
 
 	// FailureDivergence is empty unless a run agent failed as a whole.
 	FailureDivergence string          `json:"failure_divergence,omitempty"`
@@ -104,6 +106,7 @@ func Compare(baseline, candidate Snapshot) Comparison {
 	c.FailureDivergence = failureDivergence(baseline, candidate)
 	b, k := measureBoth(baseline, candidate, &c.Cases)
 	c.KeyDeltas, c.AgentDeltas = dimensionDeltas(b, k), agentDeltas(b, k)
+	c.Statistics = doubts(c, baseline, candidate)
 	c.EvidenceQuality = evidenceQuality(c, b, k)
 	if len(c.EvidenceQuality.MissingFields)+len(c.EvidenceQuality.Warnings) > 0 {
 		c.State = PartialEvidence
