@@ -56,12 +56,15 @@ func (a *app) sides(ctx context.Context, db *store.DB, o compareOptions) (baseli
 
 func newCompareRuns(a *app) *cobra.Command {
 	var o compareOptions
+	var caseKey string
 	c := &cobra.Command{
 		Use: "runs", Short: "Compare two runs, or two agents of one run",
 		Long: `Compare a candidate with a baseline, case by case, from stored scorecards alone.
-Every score is 0 to 1 and higher is better, latency and cost scores included.`,
+Every score is 0 to 1 and higher is better, latency and cost scores included.
+With --case, the first event at which the two trajectories of a case part.`,
 		Example: `  agentclash compare runs --baseline nightly --candidate latest
-  agentclash compare runs --baseline latest --baseline-agent a --candidate latest --candidate-agent b --json`,
+  agentclash compare runs --baseline latest --baseline-agent a --candidate latest --candidate-agent b --json
+  agentclash compare runs --baseline nightly --candidate latest --case checkout-7`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
@@ -76,11 +79,15 @@ Every score is 0 to 1 and higher is better, latency and cost scores included.`,
 			if err != nil {
 				return err
 			}
+			if caseKey != "" {
+				return a.printDivergence(ctx, db, baseline, candidate, caseKey)
+			}
 			d := a.judge(baseline, candidate, compare.DefaultPolicy()).document(candidate, view.Bookmark{Participant: baseline.participant()})
 			return a.print(d.Comparison, func(w io.Writer, v view.Options) error { return view.Comparison(w, d, v) })
 		},
 	}
 	o.addFlags(c)
+	c.Flags().StringVar(&caseKey, "case", "", "show where the trajectories of this case part")
 	return c
 }
 

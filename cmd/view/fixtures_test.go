@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/event/diverge"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/scoring/compare"
@@ -304,6 +305,7 @@ func renderers() []renderer {
 		draws("comparison", comparison, view.Comparison),
 		draws("gate", gate, view.Gate),
 		draws("gates", gateEntries, view.GateList),
+		draws("divergence", divergence, view.Divergence),
 		draws("runs", func() view.Page[view.Run] { return view.Page[view.Run]{Items: view.List[view.Run]{runDocument()}} }, view.RunList),
 		draws("run", runDocument, view.RunDetails),
 		draws("agents", func() view.List[view.RunAgent] { return runDocument().Agents }, view.RunAgents),
@@ -445,6 +447,13 @@ func gateEntries() view.Page[view.GateEntry] {
 			BaselineRunID: runID, CandidateRunID: runID, GeneratedAt: noon.Add(-time.Hour)},
 		{ID: "0195a1b2-0000-7000-8000-0000000000ab", Verdict: "insufficient_evidence", PolicyKey: "default", PolicyVersion: 1, ReasonCode: "baseline_stale"},
 	}}
+}
+
+func divergence() view.DivergenceDocument {
+	return view.DivergenceDocument{CaseKey: "palindrome <b>", Repetition: 2,
+		Baseline: view.DivergedTrial{TrialID: runID, Outcome: "passed"}, Candidate: view.DivergedTrial{TrialID: agentID, Outcome: "failed"},
+		Point: &diverge.Point{Shared: 3, Baseline: &diverge.Mark{Sequence: 9, Type: event.ToolStarted, Tool: "read_file",
+			Text: `{"path":"a"}`, Digest: "0123456789abcdef0123456789abcdef"}}}
 }
 
 func gate() compare.GateResult {
