@@ -24,7 +24,7 @@ type Comparison struct {
 	// first. Empty when not comparable.
 	KeyDeltas []Delta `json:"key_deltas"`
 	// AgentDeltas are overall score, pass rate, and cost, latency and tokens
-	// per valid trial. They inform; no gate reads them.
+	// per valid trial. They inform; only limits and statistics of a policy read them.
 	AgentDeltas []Delta        `json:"agent_deltas"`
 	Cases       CaseComparison `json:"cases"`
 	// Statistics says which deltas are more than chance; nil when not comparable.
