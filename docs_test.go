@@ -4,12 +4,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/agentclash/agentclash/pack/template"
 	"github.com/agentclash/agentclash/scoring"
+	"github.com/agentclash/agentclash/scoring/compare"
 )
 
 // TestDocsNameEverything holds the pages against the code's own tables.
@@ -39,6 +41,24 @@ func TestDocsNameEverything(t *testing.T) {
 		if !strings.Contains(page, "`"+p.Name+"`") {
 			t.Errorf("docs/packs.md does not name the tool %s", p.Name)
 		}
+	}
+}
+
+// TestDocsNameEveryPolicyField holds the tables of docs/deciding.md against the
+// fields that a policy file has.
+func TestDocsNameEveryPolicyField(t *testing.T) {
+	t.Parallel()
+	page, fields := read(t, "docs/deciding.md"), 0
+	for prefix, of := range map[string]reflect.Type{"": reflect.TypeFor[compare.Policy](), "statistics.": reflect.TypeFor[compare.StatisticalRules]()} {
+		for i := range of.NumField() {
+			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+			if fields++; !regexp.MustCompile("(?m)^\\|[^|]*`" + regexp.QuoteMeta(prefix+name) + "`[^|]*\\|").MatchString(page) {
+				t.Errorf("docs/deciding.md has no row for %s%s", prefix, name)
+			}
+		}
+	}
+	if fields < 20 {
+		t.Fatalf("found %d fields, which cannot be all", fields)
 	}
 }
 

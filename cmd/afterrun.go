@@ -41,7 +41,7 @@ func (a *app) afterRun(ctx context.Context, planned *plan.Plan, result engine.Re
 	}
 	switch {
 	case o.gate:
-		return a.gateRun(ctx, planned.RunID, o.baseline)
+		return a.gateRun(ctx, planned.RunID, o.against)
 	case o.exitCode:
 		return verdict(exitCode(result, planned.Options.MaxInvalid))
 	}
@@ -158,7 +158,7 @@ func (a *app) printStart(ctx context.Context, planned *plan.Plan, result engine.
 	}
 	err := a.print(d, func(w io.Writer, v view.Options) error {
 		if len(result.Agents) == 1 && result.Status == "completed" && result.Agents[0].Scorecard.Trials <= shownTrials {
-			return a.scorecardOf(ctx, w, v, result.Agents[0].RunAgentID, o.baseline)
+			return a.scorecardOf(ctx, w, v, result.Agents[0].RunAgentID, o.against)
 		}
 		return view.Start(w, d, v)
 	})

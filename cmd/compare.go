@@ -60,12 +60,15 @@ func (a *app) sides(ctx context.Context, db *store.DB, o compareOptions) (baseli
 
 func newCompareRuns(a *app) *cobra.Command {
 	var o compareOptions
+	var caseKey string
 	c := &cobra.Command{
 		Use: "runs", Short: "Compare two runs, or two agents of one run",
 		Long: `Compare a candidate with a baseline, case by case, from stored scorecards alone.
-Every score is 0 to 1 and higher is better, latency and cost scores included.`,
+Every score is 0 to 1 and higher is better, latency and cost scores included.
+With --case, the first event at which the two trajectories of a case part.`,
 		Example: `  agentclash compare runs --baseline nightly --candidate latest
-  agentclash compare runs --baseline latest --baseline-agent a --candidate latest --candidate-agent b --json`,
+  agentclash compare runs --baseline latest --baseline-agent a --candidate latest --candidate-agent b --json
+  agentclash compare runs --baseline nightly --candidate latest --case checkout-7`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
@@ -80,11 +83,15 @@ Every score is 0 to 1 and higher is better, latency and cost scores included.`,
 			if err != nil {
 				return err
 			}
-			d := a.judge(baseline, candidate).document(candidate, view.Bookmark{Participant: baseline.participant()})
+			if caseKey != "" {
+				return a.printDivergence(ctx, db, baseline, candidate, caseKey)
+			}
+			d := a.judge(baseline, candidate, compare.DefaultPolicy()).document(candidate, view.Bookmark{Participant: baseline.participant()})
 			return a.print(d.Comparison, func(w io.Writer, v view.Options) error { return view.Comparison(w, d, v) })
 		},
 	}
 	o.addFlags(c)
+	c.Flags().StringVar(&caseKey, "case", "", "show where the trajectories of this case part")
 	return c
 }
 
@@ -125,7 +132,7 @@ func (a *app) anySide(ctx context.Context, db *store.DB, selector, agent string)
 }
 
 func newCompareLatest(a *app) *cobra.Command {
-	var agent, baseline string
+	var agent, baseline, policyFile string
 	var gate bool
 	var written reportFlags
 	c := &cobra.Command{
@@ -135,20 +142,28 @@ exit status is the verdict: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 		Example: "  agentclash compare latest\n  agentclash compare latest --gate",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return runCompareLatest(c.Context(), a, agent, baseline, gate, written)
+			if policyFile != "" && !gate {
+				return usage("--policy is for --gate")
+			}
+			policy, err := a.policy(policyFile)
+			if err != nil {
+				return err
+			}
+			return runCompareLatest(c.Context(), a, agent, reference{baseline, policy}, gate, written)
 		},
 	}
 	written.addFlags(c.Flags())
 	c.Flags().StringVar(&agent, "agent", "", "run agent of the newest run")
 	c.Flags().StringVar(&baseline, "baseline", "", baselineUsage)
-	c.Flags().BoolVar(&gate, "gate", false, "exit with the verdict of the default policy")
+	c.Flags().BoolVar(&gate, "gate", false, "exit with the verdict of the policy")
+	c.Flags().StringVar(&policyFile, "policy", "", policyUsage)
 	return c
 }
 
 // baselineUsage is the help of --baseline where only baselines are meant.
 const baselineUsage = "baseline to compare with: its name, or a file of baseline export (default \"default\")"
 
-func runCompareLatest(ctx context.Context, a *app, agent, selector string, gate bool, written reportFlags) error {
+func runCompareLatest(ctx context.Context, a *app, agent string, against reference, gate bool, written reportFlags) error {
 	if err := written.check(a, false); err != nil {
 		return err
 	}
@@ -160,7 +175,7 @@ func runCompareLatest(ctx context.Context, a *app, agent, selector string, gate 
 	if err != nil {
 		return err
 	}
-	found, ok, err := a.baselineFor(ctx, db, workspace, "", selector)
+	found, ok, err := a.baselineFor(ctx, db, workspace, "", against.baseline)
 	if err != nil {
 		return err
 	}
@@ -177,7 +192,7 @@ func runCompareLatest(ctx context.Context, a *app, agent, selector string, gate 
 	}
 	for _, r := range runs {
 		if r.ID != found.run.ID {
-			return a.compareWith(ctx, db, found, compareOptions{candidate: r.ID, candidateAgent: agent, reports: written}, gate)
+			return a.compareWith(ctx, db, found, compareOptions{candidate: r.ID, candidateAgent: agent, reports: written}, against.policy, gate)
 		}
 	}
 	if len(runs) == 0 {
@@ -194,7 +209,7 @@ func (a *app) noBaseline() error {
 
 // compareWith compares a run with a baseline and, with gate, keeps the record
 // of the verdict and exits with it.
-func (a *app) compareWith(ctx context.Context, db *store.DB, baseline comparand, o compareOptions, gate bool) error {
+func (a *app) compareWith(ctx context.Context, db *store.DB, baseline comparand, o compareOptions, policy compare.Policy, gate bool) error {
 	candidate, err := a.side(ctx, db, o.candidate, o.candidateAgent)
 	if err != nil {
 		return err
@@ -205,7 +220,7 @@ func (a *app) compareWith(ctx context.Context, db *store.DB, baseline comparand,
 			return err
 		}
 	}
-	j := a.judge(baseline.side, candidate)
+	j := a.judge(baseline.side, candidate, policy)
 	d := j.document(candidate, baseline.mark)
 	if gate {
 		if j.gate, err = a.keepGate(ctx, baseline.side, candidate, j.gate); err != nil {
@@ -225,7 +240,7 @@ func (a *app) compareWith(ctx context.Context, db *store.DB, baseline comparand,
 }
 
 // gateRun gates a run that has just ended against the baseline of its pack.
-func (a *app) gateRun(ctx context.Context, runID, selector string) error {
+func (a *app) gateRun(ctx context.Context, runID string, against reference) error {
 	db, err := a.stored(ctx)
 	if err != nil {
 		return err
@@ -238,18 +253,18 @@ func (a *app) gateRun(ctx context.Context, runID, selector string) error {
 	if err != nil {
 		return err
 	}
-	baseline, ok, err := a.baselineFor(ctx, db, workspace, r.Pack.Slug, selector)
+	baseline, ok, err := a.baselineFor(ctx, db, workspace, r.Pack.Slug, against.baseline)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return a.noBaseline()
 	}
-	return a.gateAgents(ctx, db, baseline.side, r)
+	return a.gateAgents(ctx, db, baseline.side, r, against.policy)
 }
 
 // gateAgents gates every agent of a run; the worst verdict is the status.
-func (a *app) gateAgents(ctx context.Context, db *store.DB, baseline side, r store.Run) error {
+func (a *app) gateAgents(ctx context.Context, db *store.DB, baseline side, r store.Run, policy compare.Policy) error {
 	agents, err := db.RunAgents(ctx, r.ID)
 	if err != nil {
 		return err
@@ -263,7 +278,7 @@ func (a *app) gateAgents(ctx context.Context, db *store.DB, baseline side, r sto
 		if err != nil {
 			return err
 		}
-		judged, err := a.keepGate(ctx, baseline, candidate, a.judge(baseline, candidate).gate)
+		judged, err := a.keepGate(ctx, baseline, candidate, a.judge(baseline, candidate, policy).gate)
 		if err != nil {
 			return err
 		}
@@ -337,10 +352,7 @@ Exit status: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 			if err != nil {
 				return err
 			}
-			j := a.judge(baseline, candidate)
-			g := compare.Gate(policy, j.comparison, j.baseline, j.candidate)
-			g.GeneratedAt = j.comparison.GeneratedAt
-			g, err = a.keepGate(ctx, baseline, candidate, g)
+			g, err := a.keepGate(ctx, baseline, candidate, a.judge(baseline, candidate, policy).gate)
 			if err != nil {
 				return err
 			}
@@ -351,6 +363,6 @@ Exit status: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 		},
 	}
 	o.addFlags(c)
-	c.Flags().StringVar(&file, "policy", "", "policy file (default: the default policy)")
+	c.Flags().StringVar(&file, "policy", "", policyUsage)
 	return c
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func newEvalScorecard(a *app) *cobra.Command {
-	var agent, rescoring, baseline string
+	var agent, rescoring, baseline, policyFile string
 	var written reportFlags
 	c := &cobra.Command{
 		Use: "scorecard [RUN]", Short: "Show what scoring says of one agent of a run",
@@ -36,6 +36,10 @@ none is named; 66 when there is no such run or rescoring.`,
 			if len(args) == 1 {
 				selector = args[0]
 			}
+			policy, err := a.policy(policyFile)
+			if err != nil {
+				return err
+			}
 			ctx := c.Context()
 			db, err := a.stored(ctx)
 			if err != nil {
@@ -48,7 +52,7 @@ none is named; 66 when there is no such run or rescoring.`,
 			if rescoring != "" {
 				return a.rescoredScorecard(ctx, db, s, rescoring, written)
 			}
-			d, err := a.scorecardDocument(ctx, db, s, baseline)
+			d, err := a.scorecardDocument(ctx, db, s, reference{baseline, policy})
 			if err != nil {
 				return err
 			}
@@ -63,6 +67,7 @@ none is named; 66 when there is no such run or rescoring.`,
 	written.addFlags(c.Flags())
 	c.Flags().StringVar(&agent, "agent", "", "run agent, by label or id")
 	c.Flags().StringVar(&baseline, "baseline", "", baselineUsage)
+	c.Flags().StringVar(&policyFile, "policy", "", policyUsage)
 	return c
 }
 
@@ -112,7 +117,7 @@ func (a *app) mentionRescorings(ctx context.Context, db *store.DB, run store.Run
 }
 
 // scorecardOf writes the scorecard of a run agent that has just run.
-func (a *app) scorecardOf(ctx context.Context, w io.Writer, o view.Options, agentID, baseline string) error {
+func (a *app) scorecardOf(ctx context.Context, w io.Writer, o view.Options, agentID string, against reference) error {
 	db, err := a.stored(ctx)
 	if err != nil {
 		return err
@@ -121,7 +126,7 @@ func (a *app) scorecardOf(ctx context.Context, w io.Writer, o view.Options, agen
 	if err != nil {
 		return err
 	}
-	d, err := a.scorecardDocument(ctx, db, s, baseline)
+	d, err := a.scorecardDocument(ctx, db, s, against)
 	if err != nil {
 		return err
 	}
@@ -130,7 +135,7 @@ func (a *app) scorecardOf(ctx context.Context, w io.Writer, o view.Options, agen
 
 // scorecardDocument puts a side's scorecard beside the baseline of its pack. A
 // run that is the baseline itself is compared with nothing.
-func (a *app) scorecardDocument(ctx context.Context, db *store.DB, s side, baseline string) (view.ScorecardDocument, error) {
+func (a *app) scorecardDocument(ctx context.Context, db *store.DB, s side, against reference) (view.ScorecardDocument, error) {
 	card, err := s.scorecard()
 	if err != nil {
 		return view.ScorecardDocument{}, err
@@ -139,7 +144,7 @@ func (a *app) scorecardDocument(ctx context.Context, db *store.DB, s side, basel
 	if s.plan.Options.Shard != nil { // a part of a run is compared with nothing
 		return d, nil
 	}
-	base, ok, err := a.baselineFor(ctx, db, s.run.Workspace, s.run.Pack.Slug, baseline)
+	base, ok, err := a.baselineFor(ctx, db, s.run.Workspace, s.run.Pack.Slug, against.baseline)
 	if err != nil || !ok {
 		return d, err
 	}
@@ -147,7 +152,7 @@ func (a *app) scorecardDocument(ctx context.Context, db *store.DB, s side, basel
 	if base.agent.ID == s.agent.ID {
 		return d, nil
 	}
-	j := a.judge(base.side, s)
+	j := a.judge(base.side, s, against.policy)
 	d.Comparison, d.ReleaseGate = &j.comparison, &j.gate
 	return d, nil
 }
@@ -160,11 +165,18 @@ type judgement struct {
 	gate                compare.GateResult
 }
 
-// judge compares two sides and holds the result against the default policy.
-func (a *app) judge(baseline, candidate side) judgement {
+// reference is what a run is held against: a baseline, by its name or file, and
+// a policy.
+type reference struct {
+	baseline string
+	policy   compare.Policy
+}
+
+// judge compares two sides and holds the result against a policy.
+func (a *app) judge(baseline, candidate side, policy compare.Policy) judgement {
 	j := judgement{baseline: baseline.snapshot(), candidate: candidate.snapshot()}
 	j.comparison = compare.Compare(j.baseline, j.candidate).At(a.p.Now(), j.baseline)
-	j.gate = compare.Gate(compare.DefaultPolicy(), j.comparison, j.baseline, j.candidate)
+	j.gate = compare.Gate(policy, j.comparison, j.baseline, j.candidate)
 	j.gate.GeneratedAt = j.comparison.GeneratedAt
 	return j
 }

@@ -42,7 +42,8 @@ type startOptions struct {
 	dryRun      bool
 	exitCode    bool
 	gate        bool
-	baseline    string // to compare with: a name or a file
+	policyFile  string
+	against     reference // its policy is read by check
 	affected    bool
 	since       string
 	traces      traceOptions
@@ -74,7 +75,7 @@ unavailable; 77 a key is missing or was refused; 130 interrupted. With
 		Example: `  agentclash eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good --follow
   agentclash eval start --pack my-pack.yaml --model openai/gpt-4.1-mini --repetitions 3 --follow
   agentclash eval start --pack my-pack.yaml --deployment prod --deployment next --json
-  agentclash eval start --pack my-pack.yaml --deployment next --gate
+  agentclash eval start --pack my-pack.yaml --deployment next --gate --policy gate.yaml
   agentclash eval start --pack my-pack.yaml --deployment next --suite checkout --scope suite_only
   agentclash eval start --pack my-pack.yaml --deployment next --report junit=report.xml --report md=summary.md
   agentclash eval start --pack my-pack.yaml --deployment prod --record tapes/prod
@@ -98,7 +99,8 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan and its price ceiling, and run nothing")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit 1 when an agent did not pass, 3 when too many trials were invalid")
 	f.BoolVar(&o.gate, "gate", false, "compare with the baseline and exit with the verdict")
-	f.StringVar(&o.baseline, "baseline", "", baselineUsage)
+	f.StringVar(&o.against.baseline, "baseline", "", baselineUsage)
+	f.StringVar(&o.policyFile, "policy", "", policyUsage)
 	f.BoolVar(&o.affected, "affected", false, "run only what changed: an earlier passed or failed trial of the same inputs stands for the rest")
 	f.StringVar(&o.since, "since", "", "with --affected: the run to reuse trials of (default: the pack's newest)")
 	o.traces.addFlags(f)
@@ -142,10 +144,16 @@ func (o *startOptions) check(a *app) error {
 	if err := o.traces.check(); err != nil {
 		return err
 	}
-	if looksLikePath(o.baseline) { // one that cannot be read is told before anything is run
-		if _, err := a.readBaseline(o.baseline); err != nil {
+	if looksLikePath(o.against.baseline) { // one that cannot be read is told before anything is run
+		if _, err := a.readBaseline(o.against.baseline); err != nil {
 			return err
 		}
+	}
+	if o.policyFile != "" && !o.gate {
+		return usage("--policy is for --gate")
+	}
+	if o.against.policy, err = a.policy(o.policyFile); err != nil {
+		return err
 	}
 	if o.gate && o.exitCode {
 		return usage("--gate and --exit-code both decide the exit status: choose one")

@@ -10,6 +10,8 @@ import (
 	"github.com/agentclash/agentclash/scoring/compare"
 )
 
+const policyUsage = "policy file of the gate (default: the default policy)"
+
 // policy reads a gate's policy from a YAML or JSON file; "" is the default policy.
 // A file names itself with policy_key and policy_version; what else it leaves out
 // is as in the default policy.
@@ -26,11 +28,14 @@ func (a *app) policy(file string) (compare.Policy, error) {
 		return p, fmt.Errorf("read policy: %w", err)
 	}
 	p.Key, p.Version = "", 0
-	if problems := pack.Decode(file, "policy", src, &p).Problems().Errors(); len(problems) > 0 {
-		return p, refusal("policy_invalid", "the policy is not valid", problems)
+	d := pack.Decode(file, "policy", src, &p)
+	if !d.Unread() {
+		for _, what := range p.Problems() {
+			d.Fail(what.Field, "%s", what.Message)
+		}
 	}
-	if err := p.Validate(); err != nil {
-		return p, &failure{status: statusUsage, code: "policy_invalid", err: fmt.Errorf("%s: %w", file, err)}
+	if problems := d.Problems().Errors(); len(problems) > 0 {
+		return p, refusal("policy_invalid", "the policy is not valid", problems)
 	}
 	return p, nil
 }

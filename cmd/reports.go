@@ -144,7 +144,7 @@ func (a *app) reportOn(ctx context.Context, runID string, o startOptions) (repor
 		r.PackFile = filepath.ToSlash(o.pack)
 	}
 	for _, agent := range agents {
-		told, err := a.reportAgent(ctx, db, run, agent, o.baseline)
+		told, err := a.reportAgent(ctx, db, run, agent, o.against)
 		if err != nil {
 			return reports.Run{}, err
 		}
@@ -164,7 +164,7 @@ func (a *app) reportRun(run store.Run) reports.Run {
 }
 
 // reportAgent reads a run agent. Its trials are read when a report asks for them.
-func (a *app) reportAgent(ctx context.Context, db *store.DB, run store.Run, agent store.RunAgent, baseline string) (reports.Agent, error) {
+func (a *app) reportAgent(ctx context.Context, db *store.DB, run store.Run, agent store.RunAgent, against reference) (reports.Agent, error) {
 	var card scoring.AgentScorecard
 	if agent.Scorecard != nil {
 		card = *agent.Scorecard
@@ -175,7 +175,7 @@ func (a *app) reportAgent(ctx context.Context, db *store.DB, run store.Run, agen
 			return deciding(ctx, db, agent.ID, func(t scoring.Trial) error { return yield(view.NewTrial(t)) })
 		},
 	}
-	base, found, err := a.baselineFor(ctx, db, run.Workspace, run.Pack.Slug, baseline)
+	base, found, err := a.baselineFor(ctx, db, run.Workspace, run.Pack.Slug, against.baseline)
 	if err != nil || !found || base.agent.ID == agent.ID {
 		return told, err
 	}
@@ -183,7 +183,7 @@ func (a *app) reportAgent(ctx context.Context, db *store.DB, run store.Run, agen
 	if err != nil {
 		return told, err
 	}
-	j := a.judge(base.side, candidate)
+	j := a.judge(base.side, candidate, against.policy)
 	told.Baseline, told.Comparison, told.Gate = &base.mark, &j.comparison, &j.gate
 	return told, nil
 }

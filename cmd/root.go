@@ -93,7 +93,7 @@ the calls to the models you name.`,
 		return usage("%w", err).hint("%s --help", c.CommandPath())
 	})
 	root.AddCommand(
-		newEval(a), newRun(a), newReplay(a), newBaseline(a), newCompare(a),
+		newEval(a), newRun(a), newReplay(a), newBaseline(a), newCompare(a), newReleaseGate(a),
 		newChallengePack(a), newDataset(a), newDeployment(a), newSecret(a), newInfra(a), newCache(a), newRegressionSuite(a),
 		newDoctor(a), newSandbox(a), newVersion(a), newCompletion(a),
 	)

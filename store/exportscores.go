@@ -75,7 +75,7 @@ func (x *exporter) rescored(ctx context.Context, rescoring int64) error {
 func (x *exporter) gates(ctx context.Context, runID string) error {
 	rows, err := x.tx.QueryContext(ctx, "SELECT "+gateColumns+" FROM gates WHERE candidate_run_id = ? ORDER BY generated_at, id", runID)
 	return each(rows, err, func(rows *sql.Rows) error {
-		g, err := scanGate(rows)
+		g, err := scanGate(rows.Scan)
 		if err != nil {
 			return err
 		}

@@ -32,7 +32,8 @@ type GateFilter struct {
 	Workspace      string // "" is DefaultWorkspace
 	BaselineRunID  string
 	CandidateRunID string
-	Limit          int // 0: all
+	RunID          string // on either side
+	Limit          int    // 0: all
 }
 
 // SaveGate keeps a gate decision and returns it as it was kept.
@@ -71,10 +72,10 @@ func (db *DB) Gates(ctx context.Context, f GateFilter) ([]Gate, error) {
 	}
 	var gates []Gate
 	rows, err := db.r.QueryContext(ctx, "SELECT "+gateColumns+` FROM gates WHERE workspace = ?1 AND ?2 IN ('', baseline_run_id)
-		AND ?3 IN ('', candidate_run_id) ORDER BY generated_at DESC, id DESC LIMIT ?4`,
-		workspace(f.Workspace), f.BaselineRunID, f.CandidateRunID, limit)
+		AND ?3 IN ('', candidate_run_id) AND ?4 IN ('', baseline_run_id, candidate_run_id) ORDER BY generated_at DESC, id DESC LIMIT ?5`,
+		workspace(f.Workspace), f.BaselineRunID, f.CandidateRunID, f.RunID, limit)
 	err = each(rows, err, func(rows *sql.Rows) error {
-		g, err := scanGate(rows)
+		g, err := scanGate(rows.Scan)
 		gates = append(gates, g)
 		return err
 	})
@@ -84,12 +85,39 @@ func (db *DB) Gates(ctx context.Context, f GateFilter) ([]Gate, error) {
 	return gates, nil
 }
 
-func scanGate(rows *sql.Rows) (Gate, error) {
+func scanGate(scan func(...any) error) (Gate, error) {
 	var g Gate
 	var at sql.NullInt64
 	var document string
-	err := rows.Scan(&g.ID, &g.Workspace, &g.BaselineRunID, &g.BaselineAgentID, &g.CandidateRunID, &g.CandidateAgentID, &g.Verdict,
+	err := scan(&g.ID, &g.Workspace, &g.BaselineRunID, &g.BaselineAgentID, &g.CandidateRunID, &g.CandidateAgentID, &g.Verdict,
 		&g.ReasonCode, &g.PolicyKey, &g.PolicyVersion, &g.PolicyFingerprint, &at, &document)
 	g.GeneratedAt, g.Document = clock(at), json.RawMessage(document)
 	return g, err
+}
+
+// Gate finds a gate record of a workspace: by its id, by six or more digits of
+// its id's end, or as Latest.
+func (db *DB) Gate(ctx context.Context, ws, selector string) (Gate, error) {
+	doing := fmt.Sprintf("find gate record %q", selector)
+	var c candidates
+	var err error
+	if fold(selector) == Latest {
+		err = c.gather(db.r.QueryContext(ctx, `SELECT id, uid, '' FROM gates WHERE workspace = ?
+			ORDER BY generated_at DESC, id DESC LIMIT 1`, workspace(ws)))
+	} else {
+		err = c.gather(db.r.QueryContext(ctx, "SELECT id, uid, '' FROM gates WHERE workspace = ?1 AND (uid = ?2 OR "+
+			tailMatches("uid", "?3")+") ORDER BY id DESC", workspace(ws), selector, tail(selector)))
+	}
+	if err != nil {
+		return Gate{}, db.fail(doing, err)
+	}
+	row, err := c.pick("gate record", selector)
+	if err != nil {
+		return Gate{}, db.fail(doing, err)
+	}
+	g, err := scanGate(db.r.QueryRowContext(ctx, "SELECT "+gateColumns+" FROM gates WHERE id = ?", row).Scan)
+	if err != nil {
+		return Gate{}, db.fail(doing, err)
+	}
+	return g, nil
 }

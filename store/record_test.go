@@ -130,6 +130,19 @@ func TestGates(t *testing.T) {
 	if err != nil || len(all) != 2 || all[0].CandidateRunID != "d" {
 		t.Errorf("all: got %+v, %v", all, err)
 	}
+	for run, want := range map[string]int{all[0].CandidateRunID: 1, "nobody": 0} {
+		if got, err := db.Gates(t.Context(), store.GateFilter{RunID: run}); err != nil || (len(got) > 0) != (want > 0) {
+			t.Errorf("gates of run %q: got %d, %v", run, len(got), err)
+		}
+	}
+	for selector, want := range map[string]string{all[1].ID: all[1].ID, "latest": all[0].ID} {
+		if got, err := db.Gate(t.Context(), "", selector); err != nil || got.ID != want {
+			t.Errorf("gate %q: got %q, %v", selector, got.ID, err)
+		}
+	}
+	if _, err := db.Gate(t.Context(), "", "abc"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("an unknown gate: got %v", err)
+	}
 	if none, err := db.Gates(t.Context(), store.GateFilter{Workspace: "other"}); err != nil || len(none) != 0 {
 		t.Errorf("another workspace: got %+v, %v", none, err)
 	}

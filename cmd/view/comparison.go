@@ -76,7 +76,8 @@ func (p *printer) comparison(d ComparisonDocument) {
 		}
 	}
 	p.details(b)
-	p.deltas(append(slices.Clone(c.AgentDeltas), c.KeyDeltas...))
+	p.deltas(append(slices.Clone(c.AgentDeltas), c.KeyDeltas...), doubtsOf(c))
+	p.statistics(c.Statistics)
 	p.changedCases(c.Cases.Paired)
 	p.list("Regression reasons", c.RegressionReasons)
 	p.list("Evidence warnings", c.EvidenceQuality.Warnings)
@@ -98,19 +99,80 @@ func sideCounts(s compare.Snapshot) string {
 	})
 }
 
-func (p *printer) deltas(deltas []compare.Delta) {
+// doubtsOf is the doubt in each delta, in the order in which they are shown. A
+// dimension may have the name of an agent's own number.
+func doubtsOf(c compare.Comparison) []compare.Doubt {
+	if c.Statistics == nil {
+		return nil
+	}
+	agents := min(len(c.AgentDeltas), len(c.Statistics.Rows))
+	list := slices.Clone(c.Statistics.Rows[:agents])
+	for _, d := range c.KeyDeltas {
+		i := slices.IndexFunc(c.Statistics.Rows[agents:], func(r compare.Doubt) bool { return r.Metric == d.Metric })
+		if i < 0 {
+			return nil
+		}
+		list = append(list, c.Statistics.Rows[agents+i])
+	}
+	return list
+}
+
+// deltas shows a row each: what evidence cannot tell from chance is neither
+// better nor worse.
+func (p *printer) deltas(deltas []compare.Delta, doubts []compare.Doubt) {
 	t := Table{Columns: []Column{
-		left("METRIC"), right("BASELINE"), right("CANDIDATE"), right("DELTA"), whole("OUTCOME"), spare(whole("STATE")),
+		left("METRIC"), right("BASELINE"), right("CANDIDATE"), right("DELTA"), whole("DOUBT"), whole("OUTCOME"), spare(whole("STATE")),
 	}}
-	for _, d := range deltas {
-		delta := Cell{Text: metricDelta(d.Metric, d.Delta), Style: StatusStyle(d.Outcome)}
+	for i, d := range deltas {
+		outcome, doubt := d.Outcome, absent
+		if i < len(doubts) {
+			doubt = doubtText(doubts[i])
+			if d.State == compare.DeltaAvailable && d.Outcome != compare.OutcomeSame {
+				outcome = doubts[i].Conclusion
+			}
+		}
+		delta := Cell{Text: metricDelta(d.Metric, d.Delta), Style: StatusStyle(outcome)}
 		t.Add(Text(d.Metric), Text(metricValue(d.Metric, d.BaselineValue)), Text(metricValue(d.Metric, d.CandidateValue)),
-			delta, Status(d.Outcome), Text(d.State))
+			delta, Text(doubt), Status(outcome), Text(d.State))
 	}
 	if len(t.Rows) > 0 {
 		p.blank()
 		p.table(&t)
 	}
+}
+
+// doubtText is the interval of a difference.
+func doubtText(d compare.Doubt) string {
+	if d.Interval == nil {
+		return absent
+	}
+	return metricDelta(d.Metric, &d.Interval.Low) + " to " + metricDelta(d.Metric, &d.Interval.High)
+}
+
+// statistics says which tests stand behind the outcomes.
+func (p *printer) statistics(s *compare.Statistics) {
+	if s == nil {
+		return
+	}
+	var b Details
+	b.Add("Evidence", s.Summary)
+	b.Add("Tests", string(s.Tail)+" at "+strconv.FormatFloat(s.Alpha, 'g', 3, 64)+", intervals of 95 % over cases; correction: "+s.Correction+
+		"; ~ is what cannot be told from chance")
+	b.Add("Cases flipped", strconv.Itoa(s.FlippedToFailing)+" to failing, "+strconv.Itoa(s.FlippedToPassing)+" to passing")
+	if st := s.Stability; st != nil {
+		b.Add("Stability", "baseline "+stabilityText(st.Baseline)+"; candidate "+stabilityText(st.Candidate))
+		if n := len(st.Repeated); n > 1 {
+			k := st.Repeated[n-1]
+			b.Add(fmt.Sprintf("pass@%d, pass^%d", k.K, k.K), fmt.Sprintf("baseline %s, %s; candidate %s, %s",
+				Percent(&k.BaselinePassAtK), Percent(&k.BaselinePassPowK), Percent(&k.CandidatePassAtK), Percent(&k.CandidatePassPowK)))
+		}
+	}
+	p.blank()
+	p.details(b)
+}
+
+func stabilityText(s compare.SideStability) string {
+	return fmt.Sprintf("%d always, %d sometimes, %d never passing", s.Always, s.Sometimes, s.Never)
 }
 
 // metricValue shows a number in the unit its metric has.
@@ -237,6 +299,7 @@ func (p *printer) gate(g compare.GateResult) {
 		p.blank()
 		p.table(&violations)
 	}
+	p.gateRules(g.EvaluationDetails)
 	p.list("Conditions met", g.EvaluationDetails.TriggeredConditions)
 	p.list("Warnings", g.EvaluationDetails.Warnings)
 	p.list("Missing evidence", g.EvaluationDetails.MissingFields)

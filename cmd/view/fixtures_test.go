@@ -9,9 +9,11 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/event/diverge"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/scoring/compare"
+	"github.com/agentclash/agentclash/scoring/stats"
 )
 
 var noon = time.Date(2026, 3, 15, 12, 0, 0, 0, time.UTC)
@@ -303,6 +305,8 @@ func renderers() []renderer {
 		draws("scorecard", scorecardDocument, view.ScorecardReport),
 		draws("comparison", comparison, view.Comparison),
 		draws("gate", gate, view.Gate),
+		draws("gates", gateEntries, view.GateList),
+		draws("divergence", divergence, view.Divergence),
 		draws("runs", func() view.Page[view.Run] { return view.Page[view.Run]{Items: view.List[view.Run]{runDocument()}} }, view.RunList),
 		draws("run", runDocument, view.RunDetails),
 		draws("agents", func() view.List[view.RunAgent] { return runDocument().Agents }, view.RunAgents),
@@ -405,6 +409,7 @@ func comparison() view.ComparisonDocument {
 				{Metric: "correctness", BaselineValue: new(1.0), CandidateValue: new(0.625), Delta: new(-0.375), BetterDirection: "higher", Outcome: "worse", State: "available"},
 				{Metric: "accuracy", BaselineValue: new(0.995), BetterDirection: "higher", Outcome: "unknown", State: "unavailable"},
 			},
+			Statistics: doubts(),
 			Cases: compare.CaseComparison{
 				Compared: 2, OnlyBaseline: []string{"retired"}, DigestDiffers: []string{"reworded", "rewritten"},
 				Paired: []compare.CasePair{
@@ -421,6 +426,37 @@ func comparison() view.ComparisonDocument {
 	}
 }
 
+// doubts tell the latency apart and nothing else.
+func doubts() *compare.Statistics {
+	row := func(metric, conclusion string, low, high float64) compare.Doubt {
+		return compare.Doubt{Metric: metric, N: 2, Conclusion: conclusion, Interval: &stats.Interval{Low: low, High: high, Level: 0.95}}
+	}
+	return &compare.Statistics{Alpha: 0.05, Tail: stats.TwoSided, Correction: "Holm over 2 dimensions", FlippedToFailing: 1,
+		Rows: []compare.Doubt{
+			row("overall_score", "~", -0.8, 0.1), row("pass_rate", "~", -0.9, 0.12), row("cost_usd_per_trial", "~", -0.02, 0.001),
+			row("latency_ms", "worse", 50000, 70000), {Metric: "total_tokens_per_trial", N: 2, Conclusion: "~"},
+			{Metric: "accuracy", Conclusion: "~"}, row("correctness", "~", -0.8, 0.1),
+		},
+		Stability: &compare.Stability{Baseline: compare.SideStability{Always: 2}, Candidate: compare.SideStability{Always: 1, Sometimes: 1},
+			Repeated: []compare.PassK{{K: 1}, {K: 2, BaselinePassAtK: 1, CandidatePassAtK: 0.75, BaselinePassPowK: 1, CandidatePassPowK: 0.5}}},
+		Summary: "pass rate: cannot tell: exact McNemar, two-sided, n 2, p 1; worse: \"latency_ms\"; the other 6 cannot be told from chance at 0.05"}
+}
+
+func gateEntries() view.Page[view.GateEntry] {
+	return view.Page[view.GateEntry]{Total: 2, Limit: 20, Items: view.List[view.GateEntry]{
+		{ID: "0195a1b2-0000-7000-8000-0000000000aa", Verdict: "fail", PolicyKey: "release <1>", PolicyVersion: 3, ReasonCode: "regressed_pass_rate",
+			BaselineRunID: runID, CandidateRunID: runID, GeneratedAt: noon.Add(-time.Hour)},
+		{ID: "0195a1b2-0000-7000-8000-0000000000ab", Verdict: "insufficient_evidence", PolicyKey: "default", PolicyVersion: 1, ReasonCode: "baseline_stale"},
+	}}
+}
+
+func divergence() view.DivergenceDocument {
+	return view.DivergenceDocument{CaseKey: "palindrome <b>", Repetition: 2,
+		Baseline: view.DivergedTrial{TrialID: runID, Outcome: "passed"}, Candidate: view.DivergedTrial{TrialID: agentID, Outcome: "failed"},
+		Point: &diverge.Point{Shared: 3, Baseline: &diverge.Mark{Sequence: 9, Type: event.ToolStarted, Tool: "read_file",
+			Text: `{"path":"a"}`, Digest: "0123456789abcdef0123456789abcdef"}}}
+}
+
 func gate() compare.GateResult {
 	return compare.GateResult{
 		Verdict: compare.Fail, ReasonCode: "threshold_fail_correctness", Summary: "correctness worsened by 0.38, the limit is 0.05",
@@ -433,6 +469,15 @@ func gate() compare.GateResult {
 			TriggeredConditions: []string{"threshold_fail_correctness"},
 			Warnings:            []string{"accuracy was not judged"},
 			MissingFields:       []string{"dimension_deltas.accuracy"},
+			RuleResults: []compare.RuleResult{
+				{Rule: "max_cost_usd_per_trial", Observed: new(0.2), Limit: 0.1, Outcome: "fail", ReasonCode: "cost_above_maximum",
+					Summary: "the candidate's cost in USD per trial is 0.2, the limit (max_cost_usd_per_trial) is 0.1"},
+				{Rule: "max_tokens_increase", Limit: 0.2, Outcome: "insufficient", ReasonCode: "tokens_unavailable", Summary: "the increase of tokens per trial is not known"},
+			},
+			StatisticalResults: []compare.StatisticalResult{
+				{Metric: "pass_rate", N: 12, Method: "exact McNemar", Tail: stats.Less, MeanDifference: new(-0.5), P: new(0.00001), AdjustedP: new(0.00002), Outcome: "regressed"},
+				{Metric: "correctness", N: 2, Method: "exact sign-flip permutation", MeanDifference: new(-0.1), P: new(0.25), Outcome: "too_few_cases"},
+			},
 		},
 	}
 }

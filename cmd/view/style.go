@@ -29,16 +29,16 @@ func StatusStyle(word string) Style {
 	switch word {
 	case "completed", "active", "ready", "passed", "pass", "ok", "better", "valid", "comparable":
 		return Good
-	case "failed", "fail", "error", "archived", "worse":
+	case "failed", "fail", "error", "archived", "worse", "regressed":
 		return Bad
 	case "running", "executing", "evaluating", "provisioning", "building", "info":
 		return Busy
 	case "queued", "pending", "draft", "invited", "warn", "invalid", "degraded", "interrupted",
-		"insufficient_evidence", "partial_evidence", "not_comparable":
+		"insufficient_evidence", "insufficient", "too_few_cases", "cannot_tell", "partial_evidence", "not_comparable":
 		return Waiting
 	case "scoring", "paused":
 		return Scoring
-	case "cancelled", "suspended", "unavailable", "same", "unknown":
+	case "cancelled", "suspended", "unavailable", "same", "unknown", "~", "not_regressed":
 		return Faint
 	}
 	return Plain

@@ -24,9 +24,11 @@ type Comparison struct {
 	// first. Empty when not comparable.
 	KeyDeltas []Delta `json:"key_deltas"`
 	// AgentDeltas are overall score, pass rate, and cost, latency and tokens
-	// per valid trial. They inform; no gate reads them.
+	// per valid trial. They inform; only limits and statistics of a policy read them.
 	AgentDeltas []Delta        `json:"agent_deltas"`
 	Cases       CaseComparison `json:"cases"`
+	// Statistics says which deltas are more than chance; nil when not comparable.
+	Statistics *Statistics `json:"statistics"`
 
 	// FailureDivergence is empty unless a run agent failed as a whole.
 	FailureDivergence string          `json:"failure_divergence,omitempty"`
@@ -104,6 +106,7 @@ func Compare(baseline, candidate Snapshot) Comparison {
 	c.FailureDivergence = failureDivergence(baseline, candidate)
 	b, k := measureBoth(baseline, candidate, &c.Cases)
 	c.KeyDeltas, c.AgentDeltas = dimensionDeltas(b, k), agentDeltas(b, k)
+	c.Statistics = doubts(c, baseline, candidate)
 	c.EvidenceQuality = evidenceQuality(c, b, k)
 	if len(c.EvidenceQuality.MissingFields)+len(c.EvidenceQuality.Warnings) > 0 {
 		c.State = PartialEvidence

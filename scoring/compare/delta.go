@@ -233,10 +233,10 @@ func declaredKeys(baseline, candidate Snapshot) []string {
 // agentDeltas are the run agents' own numbers, in a fixed order.
 func agentDeltas(b, c side) []Delta {
 	return []Delta{
-		newDelta("overall_score", scoring.Higher, DeltaUnavailable, b.overall, c.overall),
-		newDelta("pass_rate", scoring.Higher, DeltaUnavailable, b.passRate, c.passRate),
-		newDelta("cost_usd_per_trial", scoring.Lower, DeltaUnavailable, b.cost, c.cost),
-		newDelta("latency_ms", scoring.Lower, DeltaUnavailable, b.latency, c.latency),
-		newDelta("total_tokens_per_trial", scoring.Lower, DeltaUnavailable, b.tokens, c.tokens),
+		newDelta(metricOverall, scoring.Higher, DeltaUnavailable, b.overall, c.overall),
+		newDelta(metricPassRate, scoring.Higher, DeltaUnavailable, b.passRate, c.passRate),
+		newDelta(metricCost, scoring.Lower, DeltaUnavailable, b.cost, c.cost),
+		newDelta(metricLatency, scoring.Lower, DeltaUnavailable, b.latency, c.latency),
+		newDelta(metricTokens, scoring.Lower, DeltaUnavailable, b.tokens, c.tokens),
 	}
 }

@@ -10,10 +10,9 @@
 // Decided here: what makes two sides comparable, which cases count, what a
 // delta is, when it has worsened, and the order in which a gate's questions
 // are asked. Not decided here: how a trial or a run agent is scored (package
-// scoring), which run and run agent a user meant, where snapshots come from,
+// scoring), how a test or an interval is worked out (package stats), which run and run agent a user meant, where snapshots come from,
 // when and under which id a result is stored (package cmd), and how anything
-// looks on a screen. Intervals and significance are not computed: one run on
-// each side cannot carry them.
+// looks on a screen.
 //
 // Every score here is 0..1 and higher is better, latency and cost scores
 // included, whatever direction their raw value has.

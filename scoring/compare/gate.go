@@ -64,6 +64,10 @@ type EvaluationDetails struct {
 	RequiredDimensions []string `json:"required_dimensions"`
 	// RegressionViolations are the regression cases that break a rule of the policy.
 	RegressionViolations []RegressionViolation `json:"regression_violations"`
+	// RuleResults has a row for every limit of the policy and side that it is of,
+	// StatisticalResults one for everything that its statistics tested.
+	RuleResults        []RuleResult        `json:"rule_results,omitempty"`
+	StatisticalResults []StatisticalResult `json:"statistical_results,omitempty"`
 }
 
 // DimensionResult is one dimension held against its thresholds. WorseningDelta
@@ -85,6 +89,8 @@ const (
 	DimensionFail        = "fail"
 	DimensionUnavailable = "unavailable"
 	DimensionNotDeclared = "not_declared" // by neither side
+	// DimensionCannotTell reached a threshold, and may have done so by chance.
+	DimensionCannotTell = "cannot_tell"
 )
 
 // The reason codes of a gate, beside [CandidateFailedBaselineSucceeded] and
@@ -108,8 +114,9 @@ const (
 // Gate holds the candidate against the policy. The comparison must be that of
 // the two snapshots. Questions are asked in a fixed order, and the first that
 // has an answer decides: is the policy valid, are the sides comparable, are too
-// many trials invalid (candidate, then baseline), is evidence missing, is a
-// required dimension unavailable, is the candidate's own verdict unknown, did
+// many trials invalid (candidate, then baseline), is evidence too thin for a
+// limit of the policy, is evidence missing, is a required dimension unavailable,
+// can what is to be tested be tested, is the candidate's own verdict unknown, did
 // it not pass, is there a reason to fail, is there a reason to warn. Then the rules
 // about regression cases have their say. A policy that Validate refuses never
 // passes anything.
@@ -122,6 +129,8 @@ func Gate(p Policy, c Comparison, baseline, candidate Snapshot) GateResult {
 		declared := baseline.declares(key) || candidate.declares(key)
 		g.results[key] = judgeDimension(c.keyDelta(key), t, declared)
 	}
+	g.rules, g.tested = g.limits(), g.testRegressions()
+	weighed := g.weighThresholds()
 	regressions := g.regressions()
 	d := regressions.merge(g.decide())
 	return GateResult{
@@ -132,10 +141,12 @@ func Gate(p Policy, c Comparison, baseline, candidate Snapshot) GateResult {
 			ComparisonStatus:     c.Status,
 			DimensionResults:     g.results,
 			TriggeredConditions:  append([]string{}, d.triggered...),
-			Warnings:             append(g.notes(), regressions.warnings...),
+			Warnings:             append(g.notes(), append(weighed, regressions.warnings...)...),
 			MissingFields:        g.missingFields(),
 			RequiredDimensions:   g.required,
 			RegressionViolations: regressions.violations,
+			RuleResults:          g.rules,
+			StatisticalResults:   g.tested,
 		},
 	}
 }

@@ -14,6 +14,8 @@ type gating struct {
 	baseline, candidate Snapshot
 	required            []string
 	results             map[string]DimensionResult
+	rules               []RuleResult
+	tested              []StatisticalResult
 }
 
 // decision is a gate's answer. Triggered holds every reason code that applied
@@ -46,8 +48,10 @@ func (g *gating) decide() decision {
 		g.invalidPolicy,
 		g.notComparable,
 		g.tooManyInvalid,
+		g.noLimitEvidence,
 		g.evidenceMissing,
 		g.dimensionMissing,
+		g.untested,
 		g.passUnknown,
 		g.notPassed,
 		g.failures,
@@ -77,7 +81,8 @@ func (g *gating) notComparable() (decision, bool) {
 }
 
 // tooManyInvalid looks at the trials, never at the word a scorecard's validity
-// is: a side within its run's --max-invalid is judged by its valid trials.
+// is: a side within its run's --max-invalid, or the policy's limit that stands in
+// its place, is judged by its valid trials.
 func (g *gating) tooManyInvalid() (decision, bool) {
 	for _, side := range []struct {
 		name string
@@ -87,7 +92,7 @@ func (g *gating) tooManyInvalid() (decision, bool) {
 			return decided(InsufficientEvidence, side.name+gateScorecardInvalid,
 				fmt.Sprintf("the %s has no valid trial", side.name))
 		}
-		if n := side.Scorecard.InvalidTrials; n > side.MaxInvalid {
+		if n := side.Scorecard.InvalidTrials; n > side.MaxInvalid && g.policy.MaxInvalid == nil && g.policy.MaxInvalidShare == nil {
 			return decided(InsufficientEvidence, side.name+gateScorecardDegraded,
 				fmt.Sprintf("the %s has %s, its run allows %d", side.name, count(n, "invalid trial"), side.MaxInvalid))
 		}
@@ -135,7 +140,7 @@ func (g *gating) notPassed() (decision, bool) {
 
 // failures collects every reason to fail.
 func (g *gating) failures() (decision, bool) {
-	found := g.thresholds(DimensionFail)
+	found := slices.Concat(g.thresholds(DimensionFail), g.regressed(onRegressionFail), g.overLimits())
 	switch divergence := g.comparison.FailureDivergence; {
 	case divergence == CandidateFailedBaselineSucceeded && g.policy.FailOnCandidateFailure:
 		found = append(found, finding{divergence, onlyCandidateFailed})
@@ -146,7 +151,7 @@ func (g *gating) failures() (decision, bool) {
 }
 
 func (g *gating) warnings() (decision, bool) {
-	return combine(Warn, g.thresholds(DimensionWarn))
+	return combine(Warn, append(g.thresholds(DimensionWarn), g.regressed(onRegressionWarn)...))
 }
 
 // finding is one reason to fail or warn.

@@ -37,6 +37,36 @@ type Policy struct {
 
 	// RegressionGateRules are about cases of regression suites; nil: no rule.
 	RegressionGateRules *RegressionRules `json:"regression_gate_rules,omitempty"`
+
+	// Statistics lets evidence decide what has regressed; nil: the deltas do.
+	Statistics *StatisticalRules `json:"statistics,omitempty"`
+
+	// The limits below do not exist where they are nil. A limit whose number is
+	// not known is insufficient evidence.
+
+	// MinPassRate is the least share of the candidate's valid trials to pass.
+	MinPassRate *float64 `json:"min_pass_rate,omitempty"`
+	// MaxInvalid is the most invalid trials of a side, and MaxInvalidShare the
+	// largest share of its trials. Either stands in place of the run's --max-invalid.
+	MaxInvalid      *int     `json:"max_invalid,omitempty"`
+	MaxInvalidShare *float64 `json:"max_invalid_share,omitempty"`
+	// MaxCostUSDPerTrial is the most the candidate's valid trials cost on average.
+	MaxCostUSDPerTrial *float64 `json:"max_cost_usd_per_trial,omitempty"`
+	// MaxLatencyMS is the most milliseconds they take on average.
+	MaxLatencyMS *float64 `json:"max_latency_ms,omitempty"`
+	// MaxCostIncrease bounds the cost per trial over the compared cases: 0.2 is a
+	// fifth more than the baseline's.
+	MaxCostIncrease *float64 `json:"max_cost_increase,omitempty"`
+	// MaxLatencyIncrease bounds the latency in the same way.
+	MaxLatencyIncrease *float64 `json:"max_latency_increase,omitempty"`
+	// MaxTokensIncrease bounds the tokens per trial in the same way.
+	MaxTokensIncrease *float64 `json:"max_tokens_increase,omitempty"`
+	// MinComparedCases is the fewest cases to be compared.
+	MinComparedCases *int `json:"min_compared_cases,omitempty"`
+	// MinCoverage is the least share of the candidate's cases to be compared.
+	MinCoverage *float64 `json:"min_coverage,omitempty"`
+	// MaxBaselineAgeDays is how old the baseline's run may be.
+	MaxBaselineAgeDays *float64 `json:"max_baseline_age_days,omitempty"`
 }
 
 // Thresholds bound how much a dimension's score may worsen, 0..1. Reaching a
@@ -62,36 +92,52 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// Validate reports everything that is wrong with the policy, one problem a
-// line, each beginning with the field. An empty policy is not taken for the
-// default one.
-func (p Policy) Validate() error {
-	var problems []error
-	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+// PolicyProblem is one thing that is wrong with a policy. Field is a path such
+// as dimensions["cost"].fail_delta.
+type PolicyProblem struct{ Field, Message string }
+
+// Problems are everything that is wrong with the policy. An empty policy is not
+// taken for the default one.
+func (p Policy) Problems() []PolicyProblem {
+	var list []PolicyProblem
+	add := func(field, format string, args ...any) {
+		list = append(list, PolicyProblem{field, fmt.Sprintf(format, args...)})
+	}
 	if strings.TrimSpace(p.Key) == "" {
-		add("policy_key: missing")
+		add("policy_key", "missing")
 	}
 	if p.Version < 1 {
-		add("policy_version: must be 1 or more, got %d", p.Version)
+		add("policy_version", "must be 1 or more, got %d", p.Version)
 	}
 	if len(p.Dimensions) == 0 {
-		add("dimensions: at least one dimension needs a threshold")
+		add("dimensions", "at least one dimension needs a threshold")
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.Dimensions)) {
+		at := "dimensions[" + quote(key) + "]"
 		for _, what := range p.Dimensions[key].problems() {
-			add("dimensions[%s]%s", quote(key), what)
+			add(at+what.Field, "%s", what.Message)
 		}
 		if !isKey(key) {
-			add("dimensions[%s]: a key is neither empty nor surrounded by spaces", quote(key))
+			add(at, "a key is neither empty nor surrounded by spaces")
 		}
 	}
 	for i, key := range p.RequiredDimensions {
 		if _, ok := p.Dimensions[key]; !ok {
-			add("required_dimensions[%d]: %s has no threshold in dimensions", i, quote(key))
+			add(fmt.Sprintf("required_dimensions[%d]", i), "%s has no threshold in dimensions", quote(key))
 		}
 	}
 	for _, what := range p.RegressionGateRules.problems() {
-		add("regression_gate_rules.%s", what)
+		add("regression_gate_rules."+what.Field, "%s", what.Message)
+	}
+	return slices.Concat(list, p.Statistics.problems(), p.limitProblems())
+}
+
+// Validate reports [Policy.Problems] as one error, one problem a line, each
+// beginning with the field.
+func (p Policy) Validate() error {
+	var problems []error
+	for _, what := range p.Problems() {
+		problems = append(problems, fmt.Errorf("%s: %s", what.Field, what.Message))
 	}
 	if len(problems) == 0 {
 		return nil
@@ -99,21 +145,21 @@ func (p Policy) Validate() error {
 	return fmt.Errorf("gate policy %s: %w", quote(p.Key), errors.Join(problems...))
 }
 
-func (t Thresholds) problems() []string {
-	var out []string
+func (t Thresholds) problems() []PolicyProblem {
+	var out []PolicyProblem
 	if t.WarnDelta == nil && t.FailDelta == nil {
-		out = append(out, ": needs warn_delta, fail_delta or both")
+		out = append(out, PolicyProblem{"", "needs warn_delta, fail_delta or both"})
 	}
 	for _, d := range []struct {
 		field string
 		value *float64
 	}{{"warn_delta", t.WarnDelta}, {"fail_delta", t.FailDelta}} {
 		if d.value != nil && (finite(d.value) == nil || *d.value < 0 || *d.value > 1) {
-			out = append(out, fmt.Sprintf(".%s: must be between 0 and 1, got %v", d.field, *d.value))
+			out = append(out, PolicyProblem{"." + d.field, fmt.Sprintf("must be between 0 and 1, got %v", *d.value)})
 		}
 	}
 	if t.WarnDelta != nil && t.FailDelta != nil && *t.WarnDelta > *t.FailDelta {
-		out = append(out, fmt.Sprintf(".warn_delta: %v is above fail_delta %v", *t.WarnDelta, *t.FailDelta))
+		out = append(out, PolicyProblem{".warn_delta", fmt.Sprintf("%v is above fail_delta %v", *t.WarnDelta, *t.FailDelta)})
 	}
 	return out
 }
@@ -133,6 +179,7 @@ func (p Policy) Normalized() Policy {
 	}
 	p.Dimensions = dimensions
 	p.RegressionGateRules = p.RegressionGateRules.normalized()
+	p.Statistics = p.Statistics.normalized()
 	return p
 }
 

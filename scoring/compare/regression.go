@@ -56,21 +56,21 @@ func (r *RegressionRules) empty() bool {
 	return r == nil || !r.NoBlockingFailure && !r.NoNewBlockingFailure && r.MaxWarningFailures == nil
 }
 
-func (r *RegressionRules) problems() []string {
-	var out []string
+func (r *RegressionRules) problems() []PolicyProblem {
+	var out []PolicyProblem
 	if r == nil {
 		return nil
 	}
 	if r.MaxWarningFailures != nil && *r.MaxWarningFailures < 0 {
-		out = append(out, fmt.Sprintf("max_warning_regression_failures: must be 0 or more, got %d", *r.MaxWarningFailures))
+		out = append(out, PolicyProblem{"max_warning_regression_failures", fmt.Sprintf("must be 0 or more, got %d", *r.MaxWarningFailures)})
 	}
 	for i, id := range r.SuiteIDs {
 		if !isKey(id) {
-			out = append(out, fmt.Sprintf("suite_ids[%d]: a name is neither empty nor surrounded by spaces", i))
+			out = append(out, PolicyProblem{fmt.Sprintf("suite_ids[%d]", i), "a name is neither empty nor surrounded by spaces"})
 		}
 	}
 	if r.empty() && len(r.SuiteIDs) > 0 {
-		out = append(out, "suite_ids: names suites, but no rule is on")
+		out = append(out, PolicyProblem{"suite_ids", "names suites, but no rule is on"})
 	}
 	return out
 }

@@ -1,0 +1,128 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/scoring/compare"
+	"github.com/agentclash/agentclash/store"
+)
+
+func newReleaseGate(a *app) *cobra.Command {
+	return group("release-gate", "Read the records of gates", newReleaseGateList(a), newReleaseGateShow(a))
+}
+
+// gateFilter narrows the list of records, by run.
+type gateFilter struct{ run, baseline, candidate string }
+
+func newReleaseGateList(a *app) *cobra.Command {
+	var f gateFilter
+	var page pageOptions
+	c := &cobra.Command{
+		Use: "list", Short: "List the verdicts of gates, newest first", Args: noArgs,
+		Example: "  agentclash release-gate list\n  agentclash release-gate list --run latest --json",
+		RunE:    func(c *cobra.Command, _ []string) error { return runReleaseGateList(c.Context(), a, f, page) },
+	}
+	c.Flags().StringVar(&f.run, "run", "", "only those of this run, on either side")
+	c.Flags().StringVar(&f.baseline, "baseline", "", "only those with this run as the baseline")
+	c.Flags().StringVar(&f.candidate, "candidate", "", "only those with this run as the candidate")
+	c.Flags().IntVar(&page.limit, "limit", 0, "how many (0 is 20)")
+	c.Flags().IntVar(&page.offset, "offset", 0, "how many to leave out")
+	return c
+}
+
+func runReleaseGateList(ctx context.Context, a *app, f gateFilter, o pageOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	page := view.Page[view.GateEntry]{Limit: o.limit, Offset: o.offset}
+	db, ok, err := a.reading(ctx)
+	if err != nil {
+		return err
+	}
+	if ok {
+		gates, err := a.gates(ctx, db, f)
+		if err != nil {
+			return err
+		}
+		page.Total = len(gates)
+		gates = gates[min(o.offset, len(gates)):]
+		for _, g := range gates[:min(o.limit, len(gates))] {
+			page.Items = append(page.Items, view.GateEntry{ID: g.ID, Verdict: g.Verdict, PolicyKey: g.PolicyKey, PolicyVersion: g.PolicyVersion,
+				PolicyFingerprint: g.PolicyFingerprint, ReasonCode: g.ReasonCode, BaselineRunID: g.BaselineRunID, BaselineRunAgentID: g.BaselineAgentID,
+				CandidateRunID: g.CandidateRunID, CandidateRunAgentID: g.CandidateAgentID, GeneratedAt: g.GeneratedAt})
+		}
+		page.HasMore = o.offset+len(page.Items) < page.Total
+	}
+	return a.print(page, func(w io.Writer, v view.Options) error {
+		if page.Total == 0 {
+			a.say("! there is no gate record: agentclash compare gate --baseline RUN --candidate RUN makes one")
+		}
+		if page.HasMore {
+			a.say("showing %d to %d of %d; next: --offset %d", o.offset+1, o.offset+len(page.Items), page.Total, o.offset+len(page.Items))
+		}
+		return view.GateList(w, page, v)
+	})
+}
+
+// gates lists the records that the filter's runs have part in.
+func (a *app) gates(ctx context.Context, db *store.DB, f gateFilter) ([]store.Gate, error) {
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return nil, err
+	}
+	filter := store.GateFilter{Workspace: workspace}
+	for _, s := range []struct {
+		selector string
+		into     *string
+	}{{f.run, &filter.RunID}, {f.baseline, &filter.BaselineRunID}, {f.candidate, &filter.CandidateRunID}} {
+		if s.selector == "" {
+			continue
+		}
+		r, err := db.Run(ctx, workspace, s.selector)
+		if err != nil {
+			return nil, err
+		}
+		*s.into = r.ID
+	}
+	return db.Gates(ctx, filter)
+}
+
+func newReleaseGateShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Show the record of a gate, as it was decided",
+		Long: `Show the record of a gate, as it was decided. ID is that of release-gate list, or
+latest. Exit status: 0, whatever the verdict was.`,
+		Example: "  agentclash release-gate show latest\n  agentclash release-gate show 1a2b3c4d --json",
+		Args:    exactArgs("ID"),
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx := c.Context()
+			db, err := a.stored(ctx)
+			if err != nil {
+				return err
+			}
+			workspace, err := a.workspaceName()
+			if err != nil {
+				return err
+			}
+			record, err := db.Gate(ctx, workspace, args[0])
+			if errors.Is(err, store.ErrNotFound) {
+				return (&failure{status: statusNotFound, code: "not_found", err: err}).hint("agentclash release-gate list")
+			}
+			if err != nil {
+				return err
+			}
+			var g compare.GateResult
+			if err := json.Unmarshal(record.Document, &g); err != nil {
+				return fmt.Errorf("read gate record %s: %w", short(record.ID), err)
+			}
+			return a.print(g, func(w io.Writer, o view.Options) error { return view.Gate(w, g, o) })
+		},
+	}
+}
