@@ -149,7 +149,7 @@ exit status is the verdict: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 			if err != nil {
 				return err
 			}
-			return runCompareLatest(c.Context(), a, agent, reference{baseline, policy}, gate, written)
+			return runCompareLatest(c.Context(), a, agent, reference{baseline, &policy}, gate, written)
 		},
 	}
 	written.addFlags(c.Flags())
@@ -192,7 +192,7 @@ func runCompareLatest(ctx context.Context, a *app, agent string, against referen
 	}
 	for _, r := range runs {
 		if r.ID != found.run.ID {
-			return a.compareWith(ctx, db, found, compareOptions{candidate: r.ID, candidateAgent: agent, reports: written}, against.policy, gate)
+			return a.compareWith(ctx, db, found, compareOptions{candidate: r.ID, candidateAgent: agent, reports: written}, against.rules(), gate)
 		}
 	}
 	if len(runs) == 0 {
@@ -260,7 +260,7 @@ func (a *app) gateRun(ctx context.Context, runID string, against reference) erro
 	if !ok {
 		return a.noBaseline()
 	}
-	return a.gateAgents(ctx, db, baseline.side, r, against.policy)
+	return a.gateAgents(ctx, db, baseline.side, r, against.rules())
 }
 
 // gateAgents gates every agent of a run; the worst verdict is the status.

@@ -52,7 +52,7 @@ none is named; 66 when there is no such run or rescoring.`,
 			if rescoring != "" {
 				return a.rescoredScorecard(ctx, db, s, rescoring, written)
 			}
-			d, err := a.scorecardDocument(ctx, db, s, reference{baseline, policy})
+			d, err := a.scorecardDocument(ctx, db, s, reference{baseline, &policy})
 			if err != nil {
 				return err
 			}
@@ -152,7 +152,7 @@ func (a *app) scorecardDocument(ctx context.Context, db *store.DB, s side, again
 	if base.agent.ID == s.agent.ID {
 		return d, nil
 	}
-	j := a.judge(base.side, s, against.policy)
+	j := a.judge(base.side, s, against.rules())
 	d.Comparison, d.ReleaseGate = &j.comparison, &j.gate
 	return d, nil
 }
@@ -169,7 +169,14 @@ type judgement struct {
 // a policy.
 type reference struct {
 	baseline string
-	policy   compare.Policy
+	policy   *compare.Policy // nil: the default one
+}
+
+func (r reference) rules() compare.Policy {
+	if r.policy == nil {
+		return compare.DefaultPolicy()
+	}
+	return *r.policy
 }
 
 // judge compares two sides and holds the result against a policy.

@@ -152,9 +152,11 @@ func (o *startOptions) check(a *app) error {
 	if o.policyFile != "" && !o.gate {
 		return usage("--policy is for --gate")
 	}
-	if o.against.policy, err = a.policy(o.policyFile); err != nil {
+	policy, err := a.policy(o.policyFile)
+	if err != nil {
 		return err
 	}
+	o.against.policy = &policy
 	if o.gate && o.exitCode {
 		return usage("--gate and --exit-code both decide the exit status: choose one")
 	}

@@ -183,7 +183,7 @@ func (a *app) reportAgent(ctx context.Context, db *store.DB, run store.Run, agen
 	if err != nil {
 		return told, err
 	}
-	j := a.judge(base.side, candidate, against.policy)
+	j := a.judge(base.side, candidate, against.rules())
 	told.Baseline, told.Comparison, told.Gate = &base.mark, &j.comparison, &j.gate
 	return told, nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/scoring"
-	"github.com/agentclash/agentclash/scoring/compare"
 	"github.com/agentclash/agentclash/store"
 )
 
@@ -78,7 +77,7 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	if err != nil {
 		return err
 	}
-	return a.afterRun(ctx, e.plan, result, startOptions{follow: o.follow, exitCode: o.exitCode, against: reference{policy: compare.DefaultPolicy()}})
+	return a.afterRun(ctx, e.plan, result, startOptions{follow: o.follow, exitCode: o.exitCode})
 }
 
 // equip gives a run that goes on what it ran with before. Whatever is not as it was

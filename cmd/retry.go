@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agentclash/agentclash/scoring/compare"
 	"github.com/agentclash/agentclash/store"
 )
 
@@ -84,7 +83,7 @@ func retryFailed(ctx context.Context, a *app, o retryOptions, args []string) err
 	if err != nil {
 		return err
 	}
-	return a.afterRun(ctx, e.plan, result, startOptions{follow: o.follow, exitCode: o.exitCode, against: reference{policy: compare.DefaultPolicy()}})
+	return a.afterRun(ctx, e.plan, result, startOptions{follow: o.follow, exitCode: o.exitCode})
 }
 
 // failedAgain plans the failed trials of a run once more.
