@@ -30,6 +30,7 @@ var layers = map[string][]string{
 	"pack/template":                     {},
 	"pack":                              {"scoring", "pack/template"},
 	"pack/regression":                   {"pack", "scoring", "scoring/review"},
+	"pack/convert":                      {"pack", "scoring"},
 	"sandbox":                           {},
 	"sandbox/egress":                    {},
 	"sandbox/guest":                     {},
@@ -67,8 +68,10 @@ var layers = map[string][]string{
 	"engine/plan":                       {"pack", "scoring", "sandbox", "sandbox/egress", "engine/budget", "engine/event", "engine/peers", "engine/provider", "engine/tool", "engine/tool/query", "engine/turn"},
 	"engine/packtest":                   {"engine", "engine/plan", "engine/event", "engine/provider", "engine/tool", "engine/tool/query", "pack", "sandbox", "scoring"},
 	"engine":                            {"pack", "scoring", "sandbox", "sandbox/egress", "engine/event", "engine/plan", "engine/budget", "engine/timebox", "engine/provider", "engine/peers", "engine/proxy", "engine/record", "engine/redact", "engine/tool", "engine/tool/query", "engine/turn"},
-	"store":                             {"engine", "engine/plan", "engine/event", "scoring"},
+	"store":                             {"engine", "engine/plan", "engine/event", "scoring", "store/bundle"},
+	"store/bundle":                      {"engine/plan", "engine/event", "scoring"},
 	"cmd/view":                          {"engine/event", "scoring", "scoring/compare", "scoring/review"},
+	"cmd/report":                        {"cmd/view", "scoring", "scoring/compare"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet"},
 	"cmd/tui/quiet":                     {},
 	"cmd":                               {"..."},
@@ -89,7 +92,7 @@ var only = map[string][]string{
 	"modernc.org/libc":                   {"engine/tool/query"},
 	"github.com/charmbracelet/bubbletea": {"cmd/tui", "cmd"},
 	"github.com/spf13/cobra":             {"cmd"},
-	"gopkg.in/yaml.v3":                   {"pack", "pack/regression", "engine/provider/scripted", "cmd"},
+	"gopkg.in/yaml.v3":                   {"pack", "pack/regression", "pack/convert", "engine/provider/scripted", "cmd"},
 	"gonum.org/v1/gonum":                 {"scoring/stats"},
 }
 
@@ -104,10 +107,13 @@ var pure = map[string][]string{
 	"scoring/similarity": machine,
 	"scoring/stats":      machine,
 	"scoring/textnorm":   machine,
+	"pack/convert":       machine,
 	"engine/event":       machine,
 	"engine/turn":        machine,
 	"engine/peers":       machine,
+	"store/bundle":       machine,
 	"cmd/view":           machine,
+	"cmd/report":         machine,
 }
 
 var machine = []string{"os", "net", "net/http", "os/exec", "database/sql"}

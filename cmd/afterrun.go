@@ -19,6 +19,9 @@ func (a *app) afterRun(ctx context.Context, planned *plan.Plan, result engine.Re
 	if err := a.printStart(ctx, planned, result, o); err != nil {
 		return err
 	}
+	if planned.Options.Shard != nil && len(planned.Cases) == 0 {
+		a.say("note: no case fell to shard %s: the run is empty, and run merge wants it all the same", planned.Options.Shard)
+	}
 	a.mentionCache(ctx, planned)
 	if status := runStatus(result); status != statusOK {
 		if result.Status == "failed" {
@@ -78,6 +81,9 @@ func missed(result engine.Result) bool {
 func exitCode(result engine.Result, maxInvalid int) int {
 	status := statusOK
 	for _, agent := range result.Agents {
+		if agent.Scorecard.Trials == 0 && agent.Status == "completed" { // a shard that no case fell to
+			continue
+		}
 		if agent.Scorecard.InvalidTrials > maxInvalid {
 			return 3
 		}
@@ -141,7 +147,7 @@ func (a *app) printStart(ctx context.Context, planned *plan.Plan, result engine.
 	}
 	d := view.StartDocument{
 		RunID: planned.RunID, RunName: planned.Name, Status: result.Status, Reason: result.Reason, Code: result.Code,
-		Pack: view.Pack{Slug: planned.Pack.Slug, Version: planned.Pack.Version}, InputSet: planned.InputSet,
+		Pack: view.Pack{Slug: planned.Pack.Slug, Version: planned.Pack.Version}, InputSet: planned.InputSet, Shard: shardOf(planned),
 	}
 	if missed(result) {
 		d.Code = record.CodeMiss

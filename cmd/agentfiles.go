@@ -43,7 +43,7 @@ func agentFiles(at string) ([]engine.ProgramFile, string, error) {
 		return nil, "", fmt.Errorf("read the agent's files: %w", err)
 	}
 	defer func() { _ = root.Close() }() // what was only read loses nothing
-	b := bundle{root: root, sum: sha256.New()}
+	b := agentTree{root: root, sum: sha256.New()}
 	if err := fs.WalkDir(root.FS(), filepath.ToSlash(start), b.visit); err != nil {
 		return nil, "", usage("read the agent's files %s: %w", at, err)
 	}
@@ -53,15 +53,15 @@ func agentFiles(at string) ([]engine.ProgramFile, string, error) {
 	return b.files, hex.EncodeToString(b.sum.Sum(nil)), nil
 }
 
-// bundle is what has been read so far.
-type bundle struct {
+// agentTree is what has been read so far.
+type agentTree struct {
 	root  *os.Root
 	files []engine.ProgramFile
 	bytes int64
 	sum   hash.Hash
 }
 
-func (b *bundle) visit(name string, d fs.DirEntry, err error) error {
+func (b *agentTree) visit(name string, d fs.DirEntry, err error) error {
 	switch {
 	case err != nil:
 		return err

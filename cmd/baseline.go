@@ -53,6 +53,13 @@ was; baseline history has the earlier ones. Nothing sets a baseline by itself.`,
 				if picked.Scorecard == nil {
 					return usage("run %s has not ended: a baseline needs its scorecard", r.Name).hint("agentclash run get %s", short(r.ID))
 				}
+				planned, err := db.Plan(ctx, r.ID)
+				if err != nil {
+					return err
+				}
+				if err := (side{run: r, plan: planned}).whole("baseline"); err != nil {
+					return err
+				}
 				if db, err = a.store(ctx); err != nil {
 					return err
 				}

@@ -132,7 +132,7 @@ standard output.`,
 			if args[0] == "-" {
 				return compare.WriteFile(a.p.Out, f)
 			}
-			if err := replaceFile(a.path(args[0]), 0o644, func(w io.Writer) error { return compare.WriteFile(w, f) }); err != nil {
+			if err := writeWhole(a.path(args[0]), func(w io.Writer) error { return compare.WriteFile(w, f) }); err != nil {
 				return err
 			}
 			a.say("✓ baseline %s of %s is in %s", found.mark.Name, f.Snapshot.Pack.Slug, args[0])

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	reports "github.com/agentclash/agentclash/cmd/report"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/scoring/compare"
 	"github.com/agentclash/agentclash/store"
@@ -24,6 +26,7 @@ func newCompare(a *app) *cobra.Command {
 type compareOptions struct {
 	baseline, baselineAgent   string
 	candidate, candidateAgent string
+	reports                   reportFlags
 }
 
 func (o *compareOptions) addFlags(c *cobra.Command) {
@@ -51,6 +54,7 @@ func (a *app) sides(ctx context.Context, db *store.DB, o compareOptions) (baseli
 	if baseline.agent.ID == candidate.agent.ID {
 		return side{}, side{}, usage("baseline and candidate are the same run agent: %s of run %s", baseline.agent.Label, baseline.run.Name)
 	}
+	a.mentionShard(baseline, candidate)
 	return baseline, candidate, nil
 }
 
@@ -123,6 +127,7 @@ func (a *app) anySide(ctx context.Context, db *store.DB, selector, agent string)
 func newCompareLatest(a *app) *cobra.Command {
 	var agent, baseline string
 	var gate bool
+	var written reportFlags
 	c := &cobra.Command{
 		Use: "latest", Short: "Compare the newest run with the baseline",
 		Long: `Compare the newest run of the baseline's pack with the baseline. With --gate the
@@ -130,9 +135,10 @@ exit status is the verdict: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 		Example: "  agentclash compare latest\n  agentclash compare latest --gate",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return runCompareLatest(c.Context(), a, agent, baseline, gate)
+			return runCompareLatest(c.Context(), a, agent, baseline, gate, written)
 		},
 	}
+	written.addFlags(c.Flags())
 	c.Flags().StringVar(&agent, "agent", "", "run agent of the newest run")
 	c.Flags().StringVar(&baseline, "baseline", "", baselineUsage)
 	c.Flags().BoolVar(&gate, "gate", false, "exit with the verdict of the default policy")
@@ -142,7 +148,10 @@ exit status is the verdict: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 // baselineUsage is the help of --baseline where only baselines are meant.
 const baselineUsage = "baseline to compare with: its name, or a file of baseline export (default \"default\")"
 
-func runCompareLatest(ctx context.Context, a *app, agent, selector string, gate bool) error {
+func runCompareLatest(ctx context.Context, a *app, agent, selector string, gate bool, written reportFlags) error {
+	if err := written.check(a, false); err != nil {
+		return err
+	}
 	db, err := a.stored(ctx)
 	if err != nil {
 		return err
@@ -168,7 +177,7 @@ func runCompareLatest(ctx context.Context, a *app, agent, selector string, gate 
 	}
 	for _, r := range runs {
 		if r.ID != found.run.ID {
-			return a.compareWith(ctx, db, found, compareOptions{candidate: r.ID, candidateAgent: agent}, gate)
+			return a.compareWith(ctx, db, found, compareOptions{candidate: r.ID, candidateAgent: agent, reports: written}, gate)
 		}
 	}
 	if len(runs) == 0 {
@@ -190,6 +199,12 @@ func (a *app) compareWith(ctx context.Context, db *store.DB, baseline comparand,
 	if err != nil {
 		return err
 	}
+	a.mentionShard(candidate)
+	if gate {
+		if err := candidate.whole("gate"); err != nil {
+			return err
+		}
+	}
 	j := a.judge(baseline.side, candidate)
 	d := j.document(candidate, baseline.mark)
 	if gate {
@@ -199,10 +214,14 @@ func (a *app) compareWith(ctx context.Context, db *store.DB, baseline comparand,
 		d.ReleaseGate = &j.gate
 	}
 	err = a.print(d, func(w io.Writer, v view.Options) error { return view.Comparison(w, d, v) })
-	if err != nil || !gate {
-		return err
+	if err == nil && gate {
+		err = verdict(j.gate.Verdict.ExitStatus())
 	}
-	return verdict(j.gate.Verdict.ExitStatus())
+	return a.writeReports(o.reports, err, func() (reports.Run, error) {
+		card, err := candidate.scorecard()
+		return a.reportOnScorecard(candidate.run, view.ScorecardDocument{
+			Scorecard: card, Baseline: &d.Baseline, Comparison: &j.comparison, ReleaseGate: &j.gate}), err
+	})
 }
 
 // gateRun gates a run that has just ended against the baseline of its pack.
@@ -238,6 +257,9 @@ func (a *app) gateAgents(ctx context.Context, db *store.DB, baseline side, r sto
 	worst := compare.Pass
 	for _, agent := range agents {
 		candidate, err := a.agentSide(ctx, db, agent.ID)
+		if err == nil {
+			err = candidate.whole("gate")
+		}
 		if err != nil {
 			return err
 		}
@@ -309,6 +331,9 @@ Exit status: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 				return err
 			}
 			baseline, candidate, err := a.sides(ctx, db, o)
+			if err == nil {
+				err = errors.Join(baseline.whole("gate"), candidate.whole("gate"))
+			}
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	reports "github.com/agentclash/agentclash/cmd/report"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/scoring/compare"
@@ -15,6 +16,7 @@ import (
 
 func newEvalScorecard(a *app) *cobra.Command {
 	var agent, rescoring, baseline string
+	var written reportFlags
 	c := &cobra.Command{
 		Use: "scorecard [RUN]", Short: "Show what scoring says of one agent of a run",
 		Long: `Show what scoring says of one agent of a run (the newest when none is named),
@@ -27,6 +29,9 @@ none is named; 66 when there is no such run or rescoring.`,
 		Example: "  agentclash eval scorecard\n  agentclash eval scorecard latest --agent gpt --json\n  agentclash eval scorecard latest --rescoring latest",
 		Args:    upTo(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := written.check(a, false); err != nil {
+				return err
+			}
 			selector := store.Latest
 			if len(args) == 1 {
 				selector = args[0]
@@ -41,7 +46,7 @@ none is named; 66 when there is no such run or rescoring.`,
 				return err
 			}
 			if rescoring != "" {
-				return a.rescoredScorecard(ctx, db, s, rescoring)
+				return a.rescoredScorecard(ctx, db, s, rescoring, written)
 			}
 			d, err := a.scorecardDocument(ctx, db, s, baseline)
 			if err != nil {
@@ -50,17 +55,19 @@ none is named; 66 when there is no such run or rescoring.`,
 			if err := a.print(d, func(w io.Writer, o view.Options) error { return view.ScorecardReport(w, d, o) }); err != nil {
 				return err
 			}
-			return a.mentionRescorings(ctx, db, s.run)
+			err = a.mentionRescorings(ctx, db, s.run)
+			return a.writeReports(written, err, func() (reports.Run, error) { return a.reportOnScorecard(s.run, d), nil })
 		},
 	}
 	c.Flags().StringVar(&rescoring, "rescoring", "", "rescoring of the run, by id or latest")
+	written.addFlags(c.Flags())
 	c.Flags().StringVar(&agent, "agent", "", "run agent, by label or id")
 	c.Flags().StringVar(&baseline, "baseline", "", baselineUsage)
 	return c
 }
 
 // rescoredScorecard prints what a rescoring says of a run agent.
-func (a *app) rescoredScorecard(ctx context.Context, db *store.DB, s side, selector string) error {
+func (a *app) rescoredScorecard(ctx context.Context, db *store.DB, s side, selector string, written reportFlags) error {
 	r, err := db.Rescoring(ctx, s.run.ID, selector)
 	if errors.Is(err, store.ErrNotFound) {
 		return (&failure{status: statusNotFound, code: "not_found", err: err}).hint("agentclash eval rescore %s --list", short(s.run.ID))
@@ -82,7 +89,8 @@ func (a *app) rescoredScorecard(ctx context.Context, db *store.DB, s side, selec
 		return err
 	}
 	d := view.ScorecardDocument{Candidate: s.participant(), Rescoring: new(viewRescoring(r)), Scorecard: view.NewScorecard(s.ref(), card, trials)}
-	return a.print(d, func(w io.Writer, o view.Options) error { return view.ScorecardReport(w, d, o) })
+	err = a.print(d, func(w io.Writer, o view.Options) error { return view.ScorecardReport(w, d, o) })
+	return a.writeReports(written, err, func() (reports.Run, error) { return a.reportOnScorecard(s.run, d), nil })
 }
 
 // mentionRescorings says that a run was scored again after it ended.
@@ -128,6 +136,9 @@ func (a *app) scorecardDocument(ctx context.Context, db *store.DB, s side, basel
 		return view.ScorecardDocument{}, err
 	}
 	d := view.ScorecardDocument{Candidate: s.participant(), Scorecard: card}
+	if s.plan.Options.Shard != nil { // a part of a run is compared with nothing
+		return d, nil
+	}
 	base, ok, err := a.baselineFor(ctx, db, s.run.Workspace, s.run.Pack.Slug, baseline)
 	if err != nil || !ok {
 		return d, err

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	reports "github.com/agentclash/agentclash/cmd/report"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/peers"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -34,6 +35,7 @@ type startOptions struct {
 	name        string
 	plan        plan.Options
 	limits      limitFlags
+	shard       string
 	sandbox     string
 	image       string
 	follow      bool
@@ -46,6 +48,7 @@ type startOptions struct {
 	traces      traceOptions
 	tape        tapeOptions
 	regressions suiteOptions
+	reports     reportFlags
 }
 
 const humanWaitUsage = "wait for people to take their turns in conversations, by run turn submit"
@@ -73,6 +76,7 @@ unavailable; 77 a key is missing or was refused; 130 interrupted. With
   agentclash eval start --pack my-pack.yaml --deployment prod --deployment next --json
   agentclash eval start --pack my-pack.yaml --deployment next --gate
   agentclash eval start --pack my-pack.yaml --deployment next --suite checkout --scope suite_only
+  agentclash eval start --pack my-pack.yaml --deployment next --report junit=report.xml --report md=summary.md
   agentclash eval start --pack my-pack.yaml --deployment prod --record tapes/prod
   agentclash eval start --pack my-pack.yaml --deployment prod --replay tapes/prod --exit-code`,
 		Args: noArgs,
@@ -89,6 +93,7 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.models, "model", nil, "provider/model to run without a deployment; repeatable")
 	f.StringArrayVar(&o.cases, "case", nil, "run only this case; repeatable")
 	f.StringVar(&o.name, "name", "", "name of the run (default: slug and time)")
+	f.StringVar(&o.shard, "shard", "", "run only part I of N of the cases, as I/N; run merge puts the parts together")
 	f.BoolVar(&o.follow, "follow", false, "show what happens while it happens")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan and its price ceiling, and run nothing")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit 1 when an agent did not pass, 3 when too many trials were invalid")
@@ -99,6 +104,7 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	o.traces.addFlags(f)
 	o.tape.addFlags(f)
 	o.regressions.addFlags(f)
+	o.reports.addFlags(f)
 	f.BoolVar(&o.plan.HumanWait, "human-wait", false, humanWaitUsage)
 	f.BoolVar(&o.plan.PeerStandings, "peer-standings", false, "tell each agent now and then how the others stand on the same case")
 	f.BoolVar(&o.plan.PeerStandings, "race-context", false, "the older name of --peer-standings")
@@ -121,8 +127,11 @@ func (o *startOptions) check(a *app) error {
 		return err
 	}
 	o.sandbox = kind
-	if name := strings.ToLower(strings.TrimSpace(o.name)); name == store.Latest || name == store.Baseline {
-		return usage("--name %s is taken: it means a run already", name)
+	if err := checkRunName(o.name); err != nil {
+		return err
+	}
+	if err := o.checkShard(); err != nil {
+		return err
 	}
 	if o.since != "" && !o.affected {
 		return usage("--since names the run whose trials --affected reuses: give both")
@@ -141,8 +150,11 @@ func (o *startOptions) check(a *app) error {
 	if o.gate && o.exitCode {
 		return usage("--gate and --exit-code both decide the exit status: choose one")
 	}
-	if o.dryRun && (o.follow || o.gate || o.exitCode || o.traces.endpoint != "") {
-		return usage("--dry-run runs nothing: leave out --follow, --gate, --exit-code and --otlp")
+	if o.dryRun && (o.follow || o.gate || o.exitCode || o.traces.endpoint != "" || len(o.reports.list) > 0) {
+		return usage("--dry-run runs nothing: leave out --follow, --gate, --exit-code, --otlp and --report")
+	}
+	if err := o.reports.check(a, o.follow); err != nil {
+		return err
 	}
 	if err := o.checkTape(a); err != nil {
 		return err
@@ -162,6 +174,14 @@ func (o *startOptions) check(a *app) error {
 	}
 	if len(missing) > 0 {
 		return usage("eval start: %w", errors.Join(missing...)).hint("agentclash eval start --help")
+	}
+	return nil
+}
+
+// checkRunName refuses a name that would hide what a selector means.
+func checkRunName(name string) error {
+	if name := strings.ToLower(strings.TrimSpace(name)); name == store.Latest || name == store.Baseline {
+		return usage("--name %s is taken: it means a run already", name)
 	}
 	return nil
 }
@@ -223,10 +243,10 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	e := execution{plan: planned, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow, humanWait: o.plan.HumanWait,
 		traces: o.traces, player: o.tape.player}
 	result, err := a.execute(ctx, e)
-	if err != nil {
-		return err
+	if err == nil {
+		err = a.afterRun(ctx, planned, result, o)
 	}
-	return a.afterRun(ctx, planned, result, o)
+	return a.writeReports(o.reports, err, func() (reports.Run, error) { return a.reportOn(ctx, planned.RunID, o) })
 }
 
 // planStart plans what the flags ask for.

@@ -115,11 +115,11 @@ func (a *app) checkPlanted(e execution) error {
 	if e.pack.Security == nil || len(e.pack.Security.PlantedSecrets) == 0 {
 		return nil
 	}
-	secrets, err := a.knownSecrets()
+	known, err := a.machineSecrets()
 	if err != nil {
 		return err
 	}
-	secrets = append(slices.AppendSeq(secrets, maps.Values(e.secrets)), e.clients.secrets...)
+	secrets := append(slices.AppendSeq(valuesOf(known), maps.Values(e.secrets)), e.clients.secrets...)
 	for i, s := range secrets {
 		secrets[i] = strings.TrimSpace(s) // as most are sent
 	}
@@ -127,25 +127,6 @@ func (a *app) checkPlanted(e execution) error {
 		return usage("run %s: %w", e.plan.Name, err)
 	}
 	return nil
-}
-
-// knownSecrets are the values of the secret store and of the variables that keys
-// are looked for in.
-func (a *app) knownSecrets() ([]string, error) {
-	store, err := a.secretStore()
-	if err != nil {
-		return nil, err
-	}
-	secrets, err := store.values()
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range servers() {
-		if s.keyVar != "" {
-			secrets = append(secrets, a.p.Getenv(s.keyVar))
-		}
-	}
-	return append(secrets, a.p.Getenv("E2B_API_KEY")), nil
 }
 
 // surroundings are what stands around an execution besides the store.

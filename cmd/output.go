@@ -16,6 +16,8 @@ import (
 // else what human writes.
 func (a *app) print(v any, human func(w io.Writer, o view.Options) error) error {
 	switch {
+	case a.reportOut:
+		return nil
 	case a.query != "":
 		return a.printQuery(v)
 	case a.output == "json":

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	reports "github.com/agentclash/agentclash/cmd/report"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/pack"
 )
@@ -78,7 +79,7 @@ func (a *app) printValidated(doc view.ValidateDocument, format string) error {
 	case "github":
 		return view.GitHubAnnotations(a.p.Out, doc)
 	case "sarif":
-		return view.SARIF(a.p.Out, doc, validateRules(), readBuildInfo().Version)
+		return reports.Validation(a.p.Out, doc, validateRules(), readBuildInfo().Version)
 	}
 	return a.print(doc, func(w io.Writer, o view.Options) error {
 		for _, f := range doc.Files {
@@ -93,10 +94,10 @@ func (a *app) printValidated(doc view.ValidateDocument, format string) error {
 // ruleRead is the rule of a file that nothing can be said about.
 const ruleRead = "read"
 
-func validateRules() []view.Rule {
-	rules := []view.Rule{{ID: ruleRead, About: "the file can be opened"}}
+func validateRules() []reports.Rule {
+	rules := []reports.Rule{{ID: ruleRead, About: "the file can be opened"}}
 	for _, r := range pack.Rules() {
-		rules = append(rules, view.Rule(r))
+		rules = append(rules, reports.Rule(r))
 	}
 	return rules
 }

@@ -130,12 +130,12 @@ func (a *app) promote(ctx context.Context, o promotion, run, what string) error 
 	if o.Suite == "" {
 		o.Suite = strings.ToLower(f.Pack.Pack.Slug)
 	}
-	secrets, err := a.knownSecrets()
+	machine, err := a.machineSecrets()
 	if err != nil {
 		return err
 	}
 	wish := regression.Wish{Title: o.Title, Summary: o.Summary, Mode: o.Mode, Severity: o.Severity, Status: o.Status}
-	c, changed, err := regression.Promote(f, wish, redact.New(secrets).JSON)
+	c, changed, err := regression.Promote(f, wish, redact.New(valuesOf(machine)).JSON)
 	if err != nil {
 		return usage("promote %s: %w", f.CaseKey, err)
 	}

@@ -59,6 +59,7 @@ type app struct {
 	noColor        bool
 	nonInteractive bool
 	workspace      string
+	reportOut      bool // a report goes to stdout, in place of what is printed there
 
 	opened resources
 	live   atomic.Pointer[tui.Screen] // shown now; lines of talk would tear it
@@ -93,7 +94,7 @@ the calls to the models you name.`,
 	})
 	root.AddCommand(
 		newEval(a), newRun(a), newReplay(a), newBaseline(a), newCompare(a),
-		newChallengePack(a), newDeployment(a), newSecret(a), newInfra(a), newCache(a), newRegressionSuite(a),
+		newChallengePack(a), newDataset(a), newDeployment(a), newSecret(a), newInfra(a), newCache(a), newRegressionSuite(a),
 		newDoctor(a), newSandbox(a), newVersion(a), newCompletion(a),
 	)
 	strict(root)

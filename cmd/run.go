@@ -17,7 +17,8 @@ import (
 func newRun(a *app) *cobra.Command {
 	return group("run", "Look at runs, resume and cancel them",
 		newRunCreate(a), newRunList(a), newRunGet(a), newRunAgents(a), newRunRanking(a), newRunEvents(a), newRunCancel(a), newRunResume(a),
-		newRunRetry(a), newRunExplain(a), newRunExport(a), newRunTurn(a), newRunFailures(a), newRunPromote(a))
+		newRunRetry(a), newRunExplain(a), newRunExport(a), newRunImport(a), newRunMerge(a),
+		newRunTurn(a), newRunFailures(a), newRunPromote(a))
 }
 
 func newRunCreate(a *app) *cobra.Command {
@@ -131,7 +132,10 @@ func (a *app) viewPlannedRun(ctx context.Context, db *store.DB, r store.Run) (vi
 		return v, err
 	}
 	v.Sandbox, v.Cases, v.Repetitions, v.Seed = planned.Sandbox.Kind, len(planned.Cases), planned.Options.Repetitions, planned.Options.Seed
-	v.Cache = planned.Cache
+	v.Cache, v.Shard = planned.Cache, shardOf(&planned)
+	for _, m := range planned.Merged {
+		v.MergedFrom = append(v.MergedFrom, view.MergedRun(m))
+	}
 	if rec := planned.Recording; rec != nil {
 		v.Recording = &view.Recording{Mode: rec.Mode, Dir: rec.Dir, Digest: rec.Digest}
 	}

@@ -186,6 +186,7 @@ func (s side) participant() view.Participant {
 	return view.Participant{
 		WorkspaceID: s.run.Workspace, RunID: s.run.ID, RunName: s.run.Name, RunStatus: s.run.Status,
 		RunAgentID: s.agent.ID, RunAgentLabel: s.agent.Label, Cache: s.plan.Cache,
+		Shard: shardOf(&s.plan),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/otlp"
 	"github.com/agentclash/agentclash/store"
+	"github.com/agentclash/agentclash/store/bundle"
 )
 
 // traceTime is how long a collector is waited for when a run has ended.
@@ -101,28 +103,60 @@ func (a *app) exportLive(ctx context.Context, o traceOptions) (views []event.Sin
 
 func newRunExport(a *app) *cobra.Command {
 	var o traceOptions
+	var force bool
 	c := &cobra.Command{
-		Use: "export [RUN]", Short: "Export a stored run as OpenTelemetry traces",
-		Long: `Export a stored run to an OpenTelemetry collector (OTLP over HTTP), with the semantic
-conventions for generative AI: one trace for each attempt of a trial, with its model
-calls, tools, judges and scores. Exporting a run twice gives the same ids.
+		Use: "export [RUN] [FILE.acb]", Short: "Export a stored run: as a file with all its evidence, or as OpenTelemetry traces",
+		Long: `With FILE.acb, write everything of a run that is over into one file: its plan, its
+pack with the files, events, scorecards, rescorings and gates. run import takes it
+in on another machine. No secret that this machine knows may be in it: a hit ends
+the export with status 1, and says where it was.
 
+With --otlp, export a stored run to an OpenTelemetry collector (OTLP over HTTP), with
+the semantic conventions for generative AI: one trace for each attempt of a trial, with
+its model calls, tools, judges and scores. Exporting a run twice gives the same ids.
 What models and tools were told and said is left out without --otlp-content. Headers
 that a collector asks for are read from OTEL_EXPORTER_OTLP_HEADERS.`,
-		Example: "  agentclash run export latest --otlp http://localhost:4318",
-		Args:    upTo(1),
+		Example: "  agentclash run export latest run.acb\n  agentclash run export latest --otlp http://localhost:4318",
+		Args:    upTo(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			if o.endpoint == "" {
-				return usage("--otlp URL names the collector").hint("agentclash run export latest --otlp http://localhost:4318")
-			}
-			if err := o.check(); err != nil {
+			if err := checkExport(args, o, force); err != nil {
 				return err
 			}
-			return a.withRun(c.Context(), args, func(db *store.DB, r store.Run) error { return a.export(c.Context(), db, r, o) })
+			return a.withRun(c.Context(), args[:min(len(args), 1)], func(db *store.DB, r store.Run) error {
+				if len(args) == 2 {
+					return a.exportBundle(c.Context(), db, r, args[1], force)
+				}
+				return a.export(c.Context(), db, r, o)
+			})
 		},
 	}
 	o.addFlags(c.Flags())
+	c.Flags().BoolVar(&force, "force", false, "overwrite FILE.acb")
 	return c
+}
+
+// checkExport wants one of the two ways to export.
+func checkExport(args []string, o traceOptions, force bool) error {
+	if len(args) == 2 {
+		switch {
+		case o.endpoint != "" || o.content:
+			return usage("a file and --otlp are two exports: run them one after the other")
+		case filepath.Ext(args[1]) != bundle.Suffix:
+			return usage("the file %q is no name of a bundle, which ends in %s", args[1], bundle.Suffix).hint("agentclash run export %s run%s", args[0], bundle.Suffix)
+		}
+		return nil
+	}
+	if len(args) == 1 && filepath.Ext(args[0]) == bundle.Suffix {
+		return usage("the file %s needs a run before it", args[0]).hint("agentclash run export latest %s", args[0])
+	}
+	if force {
+		return usage("--force is for FILE%s", bundle.Suffix)
+	}
+	if o.endpoint == "" {
+		return usage("--otlp URL names the collector, FILE%s a file for all of the run", bundle.Suffix).
+			hint("agentclash run export latest run%s, or agentclash run export latest --otlp http://localhost:4318", bundle.Suffix)
+	}
+	return o.check()
 }
 
 func (a *app) export(ctx context.Context, db *store.DB, r store.Run, o traceOptions) error {

@@ -105,7 +105,7 @@ func Run(ctx context.Context, planned *plan.Plan, deps Deps) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := r.emit(ctx, event.RunStarted, startOf(planned)); err != nil {
+	if err := r.emit(ctx, event.RunStarted, StartOf(planned)); err != nil {
 		return Result{}, err
 	}
 	ctx, stop := r.until(ctx)
@@ -420,6 +420,7 @@ func (r *run) laneResult(agent plan.RunAgent, l *lane, run Result) AgentResult {
 		res.Status, res.Cause, res.Reason = "failed", run.Code, run.Reason
 	case run.Status != "completed" && run.Status != "failed":
 		res.Status = run.Status
+	case r.plan.Options.Shard != nil && len(r.plan.Cases) == 0: // a part that no case fell to is done
 	case res.Scorecard.PassedTrials+res.Scorecard.FailedTrials == 0:
 		code, reason := l.cause()
 		res.Status, res.Cause, res.Reason = "failed", code, "no trial could be judged: "+reason
@@ -427,8 +428,8 @@ func (r *run) laneResult(agent plan.RunAgent, l *lane, run Result) AgentResult {
 	return res
 }
 
-// startOf is a plan as views see it.
-func startOf(p *plan.Plan) event.RunStart {
+// StartOf is a plan as views see it: the payload of run.started.
+func StartOf(p *plan.Plan) event.RunStart {
 	s := event.RunStart{
 		Name: p.Name, Pack: p.Pack, InputSet: p.InputSet, Mode: p.Mode, Sandbox: p.Sandbox.Kind,
 		Cases: len(p.Cases), Repetitions: p.Options.Repetitions, Trials: len(p.Trials), Concurrency: p.Options.Concurrency,

@@ -72,3 +72,24 @@ func NewestSchema(t *testing.T) int {
 	}
 	return len(steps)
 }
+
+// RowCounts are how many rows each table has.
+func RowCounts(ctx context.Context, db *DB) (map[string]int, error) {
+	var tables []string
+	rows, err := db.r.QueryContext(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		tables = append(tables, name)
+		return err
+	})
+	counts := map[string]int{}
+	for _, name := range tables {
+		var n int
+		if err == nil {
+			err = db.r.QueryRowContext(ctx, "SELECT count(*) FROM "+name).Scan(&n)
+		}
+		counts[name] = n
+	}
+	return counts, err
+}

@@ -74,12 +74,7 @@ func (db *DB) Gates(ctx context.Context, f GateFilter) ([]Gate, error) {
 		AND ?3 IN ('', candidate_run_id) ORDER BY generated_at DESC, id DESC LIMIT ?4`,
 		workspace(f.Workspace), f.BaselineRunID, f.CandidateRunID, limit)
 	err = each(rows, err, func(rows *sql.Rows) error {
-		var g Gate
-		var at sql.NullInt64
-		var document string
-		err := rows.Scan(&g.ID, &g.Workspace, &g.BaselineRunID, &g.BaselineAgentID, &g.CandidateRunID, &g.CandidateAgentID, &g.Verdict,
-			&g.ReasonCode, &g.PolicyKey, &g.PolicyVersion, &g.PolicyFingerprint, &at, &document)
-		g.GeneratedAt, g.Document = clock(at), json.RawMessage(document)
+		g, err := scanGate(rows)
 		gates = append(gates, g)
 		return err
 	})
@@ -87,4 +82,14 @@ func (db *DB) Gates(ctx context.Context, f GateFilter) ([]Gate, error) {
 		return nil, db.fail("list gate records", err)
 	}
 	return gates, nil
+}
+
+func scanGate(rows *sql.Rows) (Gate, error) {
+	var g Gate
+	var at sql.NullInt64
+	var document string
+	err := rows.Scan(&g.ID, &g.Workspace, &g.BaselineRunID, &g.BaselineAgentID, &g.CandidateRunID, &g.CandidateAgentID, &g.Verdict,
+		&g.ReasonCode, &g.PolicyKey, &g.PolicyVersion, &g.PolicyFingerprint, &at, &document)
+	g.GeneratedAt, g.Document = clock(at), json.RawMessage(document)
+	return g, err
 }

@@ -14,6 +14,7 @@ type PlanDocument struct {
 	Pack         Pack            `json:"pack"`
 	Digest       string          `json:"digest"`
 	InputSet     string          `json:"input_set"`
+	Shard        string          `json:"shard,omitempty"` // the part of the cases that would be run
 	Mode         string          `json:"execution_mode"`
 	Sandbox      string          `json:"sandbox"` // docker, scratch or empty
 	Image        string          `json:"image"`
@@ -68,6 +69,9 @@ func Plan(w io.Writer, d PlanDocument, o Options) error {
 	b.Add("Name", d.Name)
 	b.Add("Pack", d.Pack.String()+" ("+shortDigest(d.Digest, o)+")")
 	b.Add("Input set", d.InputSet)
+	if d.Shard != "" {
+		b.Add("Shard", d.Shard)
+	}
 	b.Add("Execution mode", d.Mode)
 	b.Add("Sandbox", strings.TrimSpace(d.Sandbox+" "+d.Image))
 	b.Add("Trials", strings.Join([]string{

@@ -23,10 +23,20 @@ type Run struct {
 	Seed        int64          `json:"seed,omitempty"`
 	Recording   *Recording     `json:"recording,omitempty"`
 	Cache       bool           `json:"cache,omitempty"`
+	Shard       string         `json:"shard,omitempty"` // the part of the cases that the run has
+	MergedFrom  []MergedRun    `json:"merged_from,omitempty"`
 	Agents      List[RunAgent] `json:"agents"`
 	CreatedAt   time.Time      `json:"created_at"`
 	StartedAt   *time.Time     `json:"started_at"`
 	FinishedAt  *time.Time     `json:"finished_at"`
+}
+
+// MergedRun is a shard that a run was put together from.
+type MergedRun struct {
+	RunID string `json:"run_id"`
+	Name  string `json:"name"`
+	Shard string `json:"shard"`
+	Cases int    `json:"cases"`
 }
 
 // Recording is what a run recorded, or played back.
@@ -97,6 +107,9 @@ func RunDetails(w io.Writer, r Run, o Options) error {
 	b.Add("Input set", r.InputSet)
 	b.Add("Execution mode", r.Mode)
 	b.Add("Sandbox", r.Sandbox)
+	if r.Shard != "" {
+		b.Add("Shard", r.Shard)
+	}
 	b.Add("Cases", strconv.Itoa(r.Cases))
 	b.Add("Repetitions", strconv.Itoa(r.Repetitions))
 	b.Add("Seed", strconv.FormatInt(r.Seed, 10))
@@ -108,6 +121,9 @@ func RunDetails(w io.Writer, r Run, o Options) error {
 	}
 	if r.Cache {
 		b.Add("Cache", cacheNote)
+	}
+	for _, m := range r.MergedFrom {
+		b.Add("Merged from", m.Name+" ("+o.ID(m.RunID)+"), shard "+m.Shard+", "+count(m.Cases, "case"))
 	}
 	b.Add("Created", o.Time(r.CreatedAt))
 	b.Add("Started", o.timePtr(r.StartedAt))

@@ -29,6 +29,7 @@ type Participant struct {
 	RunStatus     string `json:"run_status"`
 	RunAgentID    string `json:"run_agent_id"`
 	RunAgentLabel string `json:"run_agent_label"`
+	Shard         string `json:"shard,omitempty"` // the part of the cases that the run has
 	Cache         bool   `json:"cache,omitempty"` // replies may come from the cache: no duration is measured
 }
 
@@ -90,6 +91,9 @@ func (p *printer) agentBlock(d ScorecardDocument) {
 		b.Add("Rescoring", p.o.ID(r.RescoringID)+", by "+r.Pack+", "+p.o.Time(r.CreatedAt))
 	}
 	b.Status("Run status", c.RunStatus)
+	if c.Shard != "" {
+		b.Add("Shard", c.Shard)
+	}
 	if c.Cache {
 		b.Add("Cache", cacheNote)
 	}

@@ -14,6 +14,7 @@ type StartDocument struct {
 	Reason   string      `json:"reason,omitempty"` // why a run that did not complete stopped
 	Pack     Pack        `json:"pack"`
 	InputSet string      `json:"input_set"`
+	Shard    string      `json:"shard,omitempty"` // the part of the cases that the run has
 	Agents   List[Agent] `json:"agents"`
 }
 
@@ -28,6 +29,9 @@ func Start(w io.Writer, d StartDocument, o Options) error {
 	}
 	b.Add("Pack", d.Pack.String())
 	b.Add("Input set", d.InputSet)
+	if d.Shard != "" {
+		b.Add("Shard", d.Shard)
+	}
 	p.details(b)
 	if len(d.Agents) > 0 {
 		p.blank()

@@ -30,6 +30,7 @@ type Trial struct {
 	SideMetrics    *scoring.SideMetrics   `json:"side_metrics"` // null without a scorecard
 	Warnings       List[string]           `json:"warnings"`
 	CostUSD        *float64               `json:"cost_usd"`
+	LatencyMS      *int64                 `json:"latency_ms"`   // null: not known
 	PriceSource    string                 `json:"price_source"` // pack, table, mixed or reported
 	Judges         List[Judge]            `json:"judges"`
 	Judging        *scoring.Judging       `json:"judging"`               // what they were asked, null for nothing
@@ -71,7 +72,7 @@ func NewTrial(t scoring.Trial) Trial {
 	d := Trial{
 		TrialID: t.TrialID, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt,
 		Outcome: t.Outcome, Code: t.Code, Phase: t.Phase, Reason: t.Reason,
-		StopReason: t.StopReason, FinalOutput: t.FinalOutput, CostUSD: t.CostUSD, PriceSource: t.PriceSource,
+		StopReason: t.StopReason, FinalOutput: t.FinalOutput, CostUSD: t.CostUSD, LatencyMS: t.LatencyMS, PriceSource: t.PriceSource,
 		Judging: t.Judging, Carried: t.Carried, ReusedFrom: t.ReusedFrom, Simulator: t.Simulator, Calibration: t.Calibration,
 	}
 	if c := t.Scorecard; c != nil {

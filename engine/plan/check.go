@@ -25,6 +25,11 @@ func (p *Plan) checkOptions() error {
 	check(o.MinPassRate >= 0 && o.MinPassRate <= 1, "min-pass-rate must be 0 to 1, not %g", o.MinPassRate)
 	check(o.RetryInvalid >= 0, "retry-invalid must not be negative")
 	check(o.MaxInvalid >= 0, "max-invalid must not be negative")
+	if o.Shard != nil {
+		check(o.Shard.Of >= 1 && o.Shard.Of <= MaxShards && o.Shard.Index >= 1 && o.Shard.Index <= o.Shard.Of,
+			"shard %s: the parts are counted from 1, and there are 1 to %d", o.Shard, MaxShards)
+		check(!o.PeerStandings, "peer standings need all cases of a run in one process: leave out --shard or --peer-standings")
+	}
 	if o.PeerStandings {
 		check(len(p.Agents) >= 2, "peer standings are of the other agents of a run, and this one has a single agent: give a second --model or --deployment")
 		check(o.PeerGap >= peers.MinGap && o.PeerGap <= peers.MaxGap, "peer-standings-gap must be %d to %d, not %d", peers.MinGap, peers.MaxGap, o.PeerGap)

@@ -65,6 +65,10 @@ func New(req Request) (*Plan, error) {
 	if p.Mode == "" {
 		p.Mode = pack.Native
 	}
+	if p.Options.Shard != nil {
+		shard := *p.Options.Shard // the plan's own, to be filled in
+		p.Options.Shard = &shard
+	}
 	if p.Name == "" {
 		p.Name = p.newName()
 	}
@@ -77,6 +81,9 @@ func New(req Request) (*Plan, error) {
 			return nil, err
 		}
 		p.Cases = append(p.Cases, CaseRef{Key: c.Key(), Digest: digest, Regressions: req.Regressions[c.Key()]})
+	}
+	if p.Options.Shard != nil {
+		p.Cases, cases = p.Options.Shard.of(p.Cases, cases)
 	}
 	if err := p.Bind(req.Pack); err != nil {
 		return nil, err
@@ -96,7 +103,11 @@ func New(req Request) (*Plan, error) {
 
 // newName is what a run is called that nobody has named.
 func (p *Plan) newName() string {
-	return p.Pack.Slug + "-" + p.CreatedAt.Format("20060102-150405") + "-" + p.RunID[max(0, len(p.RunID)-4):]
+	name := p.Pack.Slug + "-" + p.CreatedAt.Format("20060102-150405") + "-" + p.RunID[max(0, len(p.RunID)-4):]
+	if s := p.Options.Shard; s != nil {
+		name += fmt.Sprintf("-shard%dof%d", s.Index, s.Of)
+	}
+	return name
 }
 
 // runnable refuses a pack that this version would run as another one.
@@ -124,7 +135,10 @@ func selectCases(set pack.InputSet, keys []string) ([]pack.Case, error) {
 			unknown = append(unknown, fmt.Sprintf("%q", k))
 			continue
 		}
-		picked = append(picked, set.Cases[i])
+		// a case that is named twice is one case: its trials are told apart by its key
+		if !slices.ContainsFunc(picked, func(c pack.Case) bool { return c.Key() == set.Cases[i].Key() }) {
+			picked = append(picked, set.Cases[i])
+		}
 	}
 	if len(unknown) > 0 {
 		return nil, fmt.Errorf("input set %q has no case %s: %w", set.Key, strings.Join(unknown, ", "), pack.ErrNotFound)

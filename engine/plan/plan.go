@@ -38,6 +38,9 @@ type Plan struct {
 	Affected []string `json:"affected_since,omitempty"`
 	// RetryOf is the run whose failed trials this one runs again.
 	RetryOf string `json:"retry_of,omitempty"`
+	// Merged are the runs that this one was put together from, by shard; none for a
+	// run that was executed.
+	Merged []MergedRun `json:"merged_from,omitempty"`
 	// Prices are the list prices of the day the run was planned, for models
 	// that the pack does not price; costs are worked out again by these.
 	Prices scoring.ListPrices `json:"prices,omitzero"`
@@ -91,6 +94,8 @@ type Options struct {
 	// every PeerGap steps unless there is news.
 	PeerStandings bool `json:"peer_standings,omitempty"`
 	PeerGap       int  `json:"peer_standings_gap,omitempty"`
+	// Shard is the part of the cases that the run has; nil: all of them.
+	Shard *Shard `json:"shard,omitempty"`
 }
 
 // RunAgent is one deployment's lane in a run.

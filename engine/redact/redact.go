@@ -144,6 +144,14 @@ func (r *Redactor) holds(raw []byte) bool {
 	return false
 }
 
+// Finds says that a value stands in a text, whether that is plain, JSON or bytes.
+func (r *Redactor) Finds(raw []byte) bool {
+	if n, _ := found(r.plain, raw); n != nil {
+		return true
+	}
+	return r.holds(raw)
+}
+
 // JSON returns a JSON text without the values. Only what stands in strings is
 // looked at: digits of a number are no secret, and the text stays JSON.
 func (r *Redactor) JSON(raw []byte) []byte {

@@ -96,8 +96,10 @@ func (p *Provider) Describe(ctx context.Context, spec sandbox.Spec) (sandbox.Des
 	if err := p.checkDisk(); err != nil {
 		return sandbox.Description{}, err
 	}
-	if _, err := p.guest(); err != nil { // no box could be had
-		return sandbox.Description{}, err
+	if p.o.Guest != nil { // one that cannot run in a container is told before any is made
+		if _, err := p.guest(); err != nil {
+			return sandbox.Description{}, err
+		}
 	}
 	img, err := p.image(ctx, spec.Packages)
 	if box, ok := errors.AsType[*sandbox.BoxError](err); ok && box.Kind == sandbox.Image {

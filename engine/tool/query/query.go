@@ -141,9 +141,11 @@ func (r *Runner) start(ctx context.Context, q Question, out, said io.Writer) err
 	return err
 }
 
-// outOfMemory is what a process says, whose memory ends before watch sees it. The
-// last two are of a thread whose stack has no room any more.
-var outOfMemory = regexp.MustCompile(`out of memory|cannot allocate memory|failed to allocate|pthread_create failed|failed to create new OS thread`)
+// outOfMemory is what a process says, whose memory ends before watch sees it. Two
+// are of a thread whose stack has no room any more, and the last is of the Go runtime
+// itself (goroutine 0), which is given nothing where it counts on its room.
+var outOfMemory = regexp.MustCompile(`out of memory|cannot allocate memory|failed to allocate|pthread_create failed|failed to create new OS thread` +
+	`|SIGSEGV: segmentation violation\nPC=[^\n]*\n\ngoroutine 0 `)
 
 // answer reads what the process said. One that died has left no whole reply.
 func answer(out []byte, exit *exec.ExitError, said string) (Answer, error) {

@@ -1,0 +1,355 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine/redact"
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/pack/convert"
+)
+
+func newDataset(a *app) *cobra.Command {
+	return group("dataset", "Take over cases from files that other tools wrote", newDatasetImport(a))
+}
+
+type datasetOptions struct {
+	pack, inputSet, challenge string
+	create, dryRun            bool
+	mode, format, out         string
+	pairs                     []string
+	mapping                   convert.Mapping
+}
+
+// The values of --mode.
+const (
+	modeAdd     = "add"
+	modeReplace = "replace"
+)
+
+func newDatasetImport(a *app) *cobra.Command {
+	var o datasetOptions
+	c := &cobra.Command{
+		Use: "import FILE|-", Short: "Put examples, transcripts or traces into an input set of a pack",
+		Long: `Put the examples of a file into an input set of a pack's file, as cases. CSV, JSONL
+and JSON are read, datasets of OpenAI, Braintrust, LangSmith and Phoenix, conversations
+and OTLP/JSON traces; --format names the format where the file does not tell.
+
+The rest of the pack's file stays as it is, comments included. A row that does not fit
+is refused, all of them at once, and then nothing is changed; so is a result that is
+not a valid pack. Secrets that agentclash knows are taken out.
+
+Exit status: 0 done, 64 something does not fit, 66 a file or input set does not exist.`,
+		Example: `  agentclash dataset import questions.csv --pack my-pack.yaml --map input=question,expected=answer,id=ref
+  agentclash dataset import examples.jsonl --pack my-pack.yaml --input-set regressions --create --dry-run
+  agentclash dataset import trace.json --format otlp --pack my-pack.yaml --input-set default`,
+		Args: exactArgs("FILE"),
+		RunE: func(c *cobra.Command, args []string) error { return runDatasetImport(c.Context(), a, o, args[0]) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.pack, "pack", "", "pack file to change")
+	f.StringVar(&o.inputSet, "input-set", "", "input set, by key or name (default: the only one)")
+	f.BoolVar(&o.create, "create", false, "make the input set")
+	f.StringVar(&o.challenge, "challenge", "", "challenge of the cases (default: that of the input set, or the only one)")
+	f.StringVar(&o.mode, "mode", modeAdd, "add: keep the cases there are; replace: put these in their place")
+	f.StringVar(&o.format, "format", "", strings.Join(convert.Formats(), ", ")+" (default: by what the file holds)")
+	f.StringSliceVar(&o.pairs, "map", nil, "what a column becomes: input=, input.NAME=, expected=, expected.NAME=, id=, metadata= or tags=COLUMN; repeatable")
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and change nothing")
+	f.StringVar(&o.out, "out", "", "write the changed pack to this file instead; - for stdout")
+	return c
+}
+
+func (o *datasetOptions) check() error {
+	if o.pack == "" {
+		return usage("dataset import: --pack FILE names the pack to change").hint("agentclash dataset import --help")
+	}
+	if o.pack == stdoutPath {
+		return usage("--pack needs a file, which is changed")
+	}
+	if o.mode != modeAdd && o.mode != modeReplace {
+		return usage("--mode must be %s or %s, not %q", modeAdd, modeReplace, o.mode)
+	}
+	if o.create && (o.inputSet == "" || o.mode == modeReplace) {
+		return usage("--create makes the input set that --input-set names, and has nothing to replace")
+	}
+	if o.format != "" && !slices.Contains(convert.Formats(), o.format) {
+		return usage("--format must be one of %s, not %q", strings.Join(convert.Formats(), ", "), o.format)
+	}
+	if o.out == stdoutPath && o.dryRun {
+		return usage("--dry-run writes nothing: leave out --out")
+	}
+	var err error
+	if o.mapping, err = convert.ParseMapping(o.pairs); err != nil {
+		return usage("--map %w", err)
+	}
+	return nil
+}
+
+// importDocument is what `dataset import --json` prints.
+type importDocument struct {
+	Path      string            `json:"path"`
+	InputSet  string            `json:"input_set"`
+	Challenge string            `json:"challenge"`
+	Format    string            `json:"format"`
+	Rows      int               `json:"rows"`
+	Added     int               `json:"added"`
+	Unchanged int               `json:"unchanged"`
+	Removed   int               `json:"removed"`
+	Derived   int               `json:"derived_keys"`
+	Unused    view.List[string] `json:"unused_columns"`
+	Cases     view.List[string] `json:"cases"`
+	DryRun    bool              `json:"dry_run"`
+}
+
+func runDatasetImport(ctx context.Context, a *app, o datasetOptions, file string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if o.out == stdoutPath && a.output != "table" {
+		return usage("--out - and --json both write to stdout")
+	}
+	defer spareMemory()()
+	p, _, err := a.loadPack(ctx, pathOf(o.pack))
+	if err != nil {
+		return err
+	}
+	d, cases, err := a.importedCases(ctx, p, &o, file)
+	if err != nil {
+		return err
+	}
+	edit := convert.Edit{InputSet: d.InputSet, Create: o.create, Replace: o.mode == modeReplace, Cases: cases}
+	edited, err := edit.Apply(p.Source())
+	if err != nil {
+		return unfit(o.pack, err)
+	}
+	d.Added, d.Unchanged, d.Removed = edited.Added, edited.Unchanged, edited.Removed
+	if o.out != "" {
+		d.Path = o.out
+	}
+	if err := a.checkEdited(d.Path, edited.Source); err != nil {
+		return err
+	}
+	if !o.dryRun {
+		if err := a.replacePack(o, p.Source(), edited.Source); err != nil {
+			return err
+		}
+	}
+	return a.print(d, func(io.Writer, view.Options) error { a.sayImported(d); return nil })
+}
+
+// pathOf makes sure that a selector is taken for a file.
+func pathOf(file string) string {
+	if looksLikePath(file) || filepath.IsAbs(file) {
+		return file
+	}
+	return "." + string(filepath.Separator) + file
+}
+
+// importedCases reads the file and makes cases of it that fit the pack.
+func (a *app) importedCases(ctx context.Context, p *pack.Pack, o *datasetOptions, file string) (importDocument, []convert.Case, error) {
+	d := importDocument{Path: o.pack, InputSet: o.inputSet, DryRun: o.dryRun}
+	set, err := o.target(p)
+	if err != nil {
+		return d, nil, err
+	}
+	d.InputSet, d.Challenge = set.Key, o.challenge
+	src, err := a.readBounded(file, convert.MaxBytes)
+	if err != nil {
+		return d, nil, err
+	}
+	rows, format, err := convert.Read(src, o.format)
+	if err != nil {
+		return d, nil, unfit(file, err)
+	}
+	secrets, err := a.machineSecrets()
+	if err != nil {
+		return d, nil, err
+	}
+	hide := redact.New(valuesOf(secrets))
+	convert.Map(rows, hide.String)
+	expectations, payload := readByScoring(p)
+	cases, report, err := convert.Cases(rows, convert.Options{
+		Mapping: o.mapping, Challenge: o.challenge, Proposed: format == convert.OTLP || format == convert.Transcript,
+		Expectations: expectations, Payload: payload,
+	})
+	if err != nil {
+		return d, nil, unfit(file, err)
+	}
+	d.Format, d.Rows, d.Derived, d.Unused = format, report.Rows, report.Derived, report.Unused
+	for _, c := range cases {
+		d.Cases = append(d.Cases, c.CaseKey)
+	}
+	return d, cases, ctx.Err()
+}
+
+// target is the input set that the flags mean; its challenge becomes that of the
+// cases.
+func (o *datasetOptions) target(p *pack.Pack) (pack.InputSet, error) {
+	set := pack.InputSet{Key: o.inputSet}
+	if !o.create {
+		var err error
+		if set, err = p.InputSet(o.inputSet); err != nil {
+			f := usage("%w", err).hint("--create makes a new input set")
+			if errors.Is(err, pack.ErrNotFound) {
+				f.status, f.code = statusNotFound, "not_found"
+			}
+			return set, f
+		}
+	}
+	switch {
+	case len(set.Cases) > 0 && o.mode == modeAdd:
+		is := set.Cases[0].ChallengeKey
+		if o.challenge != "" && o.challenge != is {
+			return set, usage("--challenge %s: the cases of the input set %s are of the challenge %s", o.challenge, set.Key, is)
+		}
+		o.challenge = is
+	case o.challenge == "" && len(set.Cases) > 0:
+		o.challenge = set.Cases[0].ChallengeKey
+	case o.challenge == "" && len(p.Challenges) == 1:
+		o.challenge = p.Challenges[0].Key
+	}
+	if _, ok := p.Challenge(o.challenge); !ok {
+		var keys []string
+		for _, c := range p.Challenges {
+			keys = append(keys, c.Key)
+		}
+		return set, usage("--challenge %q: the pack has the challenges %s", o.challenge, strings.Join(keys, ", "))
+	}
+	return set, nil
+}
+
+// readByScoring are the expectations and payload keys that a pack's validators
+// and judges read of every case.
+func readByScoring(p *pack.Pack) (expectations, payload []string) {
+	spec := p.Version.EvaluationSpec
+	var references []string
+	for _, v := range spec.Validators {
+		references = append(references, v.Target, v.ExpectedFrom)
+	}
+	for _, j := range spec.LLMJudges {
+		references = append(append(references, j.ReferenceFrom), j.ContextFrom...)
+	}
+	found := map[string]map[string]bool{"expectations": {}, "payload": {}}
+	for _, r := range references {
+		parts := strings.Split(r, ".")
+		if len(parts) > 2 && parts[0] == "case" && found[parts[1]] != nil {
+			found[parts[1]][parts[2]] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found["expectations"])), slices.Sorted(maps.Keys(found["payload"]))
+}
+
+// unfit is a failure of a file's content, with all that is wrong with it.
+func unfit(file string, err error) error {
+	var problems convert.Problems
+	if !errors.As(err, &problems) {
+		return usage("%s: %w", file, err)
+	}
+	f := usage("%s does not fit, and nothing was changed:\n%w", file, err)
+	f.code, f.details = "dataset_invalid", problems
+	return f
+}
+
+// readBounded reads a file, or stdin for -, of at most so many bytes.
+func (a *app) readBounded(file string, most int64) ([]byte, error) {
+	in := a.p.In
+	if file != stdoutPath {
+		info, err := os.Stat(a.path(file))
+		switch {
+		case err != nil:
+		case info.IsDir():
+			return nil, usage("%s is a directory", file)
+		case !info.Mode().IsRegular() && !strings.HasPrefix(filepath.ToSlash(file), "/dev/"): // opening a pipe that nobody writes to waits for ever
+			return nil, usage("%s is a pipe or a device: hand it over on stdin, with - for the file", file)
+		}
+		f, err := os.Open(a.path(file))
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", file, err)
+		}
+		defer f.Close()
+		in = f
+	}
+	src, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	if int64(len(src)) > most {
+		return nil, usage("%s is longer than %d MiB", file, most>>20)
+	}
+	return src, nil
+}
+
+// checkEdited sees that what is to be written is a valid pack.
+func (a *app) checkEdited(file string, src []byte) error {
+	var beside fs.FS // nil: a directory that is still to be made has no assets
+	if dir, err := os.OpenRoot(filepath.Dir(a.path(file))); err == nil {
+		defer func() { _ = dir.Close() }()
+		beside = dir.FS()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	_, problems := pack.Parse(file, src, beside)
+	if problems.Err() == nil {
+		return nil
+	}
+	return refusal("pack_invalid", "nothing was changed: the pack would not be valid", problems.Errors())
+}
+
+// replacePack writes the changed pack, unless somebody has changed its file since
+// it was read.
+func (a *app) replacePack(o datasetOptions, before, after []byte) error {
+	path := o.pack
+	if o.out == stdoutPath {
+		_, err := a.p.Out.Write(after)
+		return err
+	} else if o.out != "" {
+		path = o.out
+	} else if now, err := os.ReadFile(a.path(path)); err != nil || !bytes.Equal(now, before) {
+		return usage("%s has been changed while it was read: nothing was written", path).hint("run the command again")
+	} else if bytes.Equal(before, after) {
+		return nil
+	}
+	err := writeWhole(a.path(path), func(w io.Writer) error {
+		_, err := w.Write(after)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+func (a *app) sayImported(d importDocument) {
+	did := "✓ "
+	if d.DryRun {
+		did = "would change: "
+	}
+	a.say("%s%s: %d of %d cases added to the input set %s, %d unchanged, %d removed (%s)", did, d.Path, d.Added, d.Rows, d.InputSet, d.Unchanged, d.Removed, d.Format)
+	if len(d.Unused) > 0 {
+		a.say("! left out: the columns %s; --map gives them a place", strings.Join(d.Unused, ", "))
+	}
+	if d.Derived > 0 {
+		a.say("note: %d keys were made of the cases' content; --map id=COLUMN takes them from a column", d.Derived)
+	}
+	if d.DryRun {
+		const shown = 20
+		for _, key := range d.Cases[:min(len(d.Cases), shown)] {
+			a.say("  %s", key)
+		}
+		if more := len(d.Cases) - shown; more > 0 {
+			a.say("  … and %d more", more)
+		}
+	}
+}
