@@ -301,7 +301,7 @@ func (p *program) retell(was record.ProgramCall) error {
 	}
 	c, err := proxy.Recall(was.Endpoint, was.Request)
 	if err != nil {
-		return fmt.Errorf("read a recorded call of the program: %w", err)
+		return p.a.run.deps.Tape.Unlike(p.a.ref(), "a recorded call of the program", err.Error())
 	}
 	c.Most, c.Output, c.Least = was.Bounds.Most, was.Bounds.Output, was.Bounds.Least
 	switch limited := p.begin(c) != nil; {

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +102,9 @@ func TestProgramTape(t *testing.T) {
 			}
 			if _, missing, err := recorder.Finish(false); err != nil || missing != nil {
 				t.Fatal(missing, err)
+			}
+			if raw, err := os.ReadFile(dir + "/trials/mine/one.r1.jsonl"); err != nil || strings.Contains(string(raw), vendorKey) {
+				t.Errorf("the recording holds the key, or is not there: %v", err)
 			}
 			player, err := record.Open(dir)
 			if err != nil {

@@ -121,6 +121,8 @@ func (l line) programCall() (c ProgramCall, err error) {
 	case l.Reply != nil:
 		c.Reply = &provider.Response{}
 		err = l.Reply.decode(c.Reply)
+	case l.Refusal == nil:
+		err = errors.New("it says nothing of what came of the call")
 	}
 	return c, err
 }
