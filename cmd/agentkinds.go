@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"net/http"
@@ -28,16 +29,7 @@ type opened struct {
 // openProgram reads a program's files, which must be those that the run was
 // planned with, and finds its model.
 func (a *app) openProgram(t target) (o opened, errs []error) {
-	if c := t.Command; c.Files != "" {
-		files, digest, err := agentFiles(c.Files)
-		switch {
-		case err != nil:
-			errs = append(errs, err)
-		case digest != c.FilesDigest:
-			errs = append(errs, usage("%s: the files in %s are others than when the run was planned", t.who, c.Files).hint("start a new run"))
-		}
-		o.Files = files
-	}
+	o.Files, errs = programFiles(t)
 	switch t.Provider {
 	case "":
 		return o, errs
@@ -61,6 +53,43 @@ func (a *app) openProgram(t target) (o opened, errs []error) {
 		o.secrets = []string{key}
 	}
 	return o, errs
+}
+
+// openPlayed is a program that is answered from a recording. Where its model was
+// says how its requests are judged; nothing is asked there, and no key is needed.
+func (a *app) openPlayed(t target) (o opened, errs []error) {
+	o.Files, errs = programFiles(t)
+	if t.Provider == "" || t.Provider == provider.Scripted {
+		return o, errs
+	}
+	at := t.BaseURL
+	for _, s := range servers() {
+		if s.provider == t.Provider {
+			at = cmp.Or(at, s.baseURL)
+		}
+	}
+	o.Upstream = &proxy.Upstream{Provider: t.Provider, BaseURL: at}
+	if err := o.Upstream.Check(); err != nil {
+		errs = append(errs, usage("%s: %w", t.who, err))
+	}
+	return o, errs
+}
+
+// programFiles are a program's files, which must be those that the run was planned
+// with.
+func programFiles(t target) ([]engine.ProgramFile, []error) {
+	c := t.Command
+	if c.Files == "" {
+		return nil, nil
+	}
+	files, digest, err := agentFiles(c.Files)
+	switch {
+	case err != nil:
+		return nil, []error{err}
+	case digest != c.FilesDigest:
+		return nil, []error{usage("%s: the files in %s are others than when the run was planned", t.who, c.Files).hint("start a new run")}
+	}
+	return files, nil
 }
 
 // openEndpoint makes the client of an endpoint, with its headers filled in.

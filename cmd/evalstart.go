@@ -302,8 +302,10 @@ func (a *app) planStart(ctx context.Context, o *startOptions, p *pack.Pack, depl
 // replay reach nothing.
 func (a *app) reached(planned *plan.Plan, p *pack.Pack, player *record.Player) (modelClients, map[string]string, error) {
 	if player != nil {
-		clients := played(player, planned)
-		var err error
+		clients, err := a.played(player, planned)
+		if err != nil {
+			return modelClients{}, nil, err
+		}
 		clients.secrets, err = a.hiddenValues(planned, p, player)
 		return clients, playedSecrets(p), err
 	}

@@ -185,7 +185,12 @@ func (a *app) startDeployments(ctx context.Context, o startOptions) ([]plan.Depl
 		var d plan.Deployment
 		dec := json.NewDecoder(bytes.NewReader(agent.Deployment))
 		dec.DisallowUnknownFields()
-		if err := dec.Decode(&d); err != nil || d.Name != agent.Label || d.IsHTTP() != (d.HTTP != nil) || d.Command != nil {
+		err := dec.Decode(&d)
+		if err == nil && d.IsCommand() {
+			return nil, usage("replay %s: the agent %q is a program, which a recording does not hold: name it with --deployment", o.tape.replay, agent.Label).
+				hint("agentclash eval start ... --deployment NAME --replay %s", o.tape.replay)
+		}
+		if err != nil || d.Name != agent.Label || d.IsHTTP() != (d.HTTP != nil) || d.Command != nil {
 			return nil, usage("replay %s: what it says of the agent %q cannot be read: name the agent with --deployment or --model", o.tape.replay, agent.Label)
 		}
 		list = append(list, d)

@@ -176,8 +176,21 @@ func placesOf(planned *plan.Plan, trials []plan.Trial) []record.Place {
 
 // played are the clients of a replay: no adapter is made, and no key is looked
 // for.
-func played(p *record.Player, planned *plan.Plan) modelClients {
-	return modelClients{}.through(planned, func(of record.Scope, _ provider.Client) provider.Client { return p.Client(of.Who) })
+func (a *app) played(p *record.Player, planned *plan.Plan) (modelClients, error) {
+	c := modelClients{}.through(planned, func(of record.Scope, _ provider.Client) provider.Client { return p.Client(of.Who) })
+	var errs []error
+	for _, agent := range planned.Agents {
+		var program engine.Program
+		if agent.Deployment.IsCommand() {
+			o, err := a.openPlayed(target{Deployment: agent.Deployment, who: fmt.Sprintf("deployment %q", agent.Deployment.Name)})
+			program, errs = o.Program, append(errs, err...)
+		}
+		c.programs = append(c.programs, program)
+	}
+	if len(errs) > 0 {
+		return modelClients{}, joinFailures(errs)
+	}
+	return c, nil
 }
 
 // through has something between a run and each of its models: wrap is told whose
@@ -194,7 +207,11 @@ func (c modelClients) through(p *plan.Plan, wrap func(record.Scope, provider.Cli
 	for i, agent := range p.Agents {
 		d := agent.Deployment
 		of := record.Scope{Provider: d.Provider, BaseURL: d.BaseURL, Who: record.Agents, Pack: p.Pack.Slug}
-		out.agents = append(out.agents, wrap(of, at(c.agents, i)))
+		client := at(c.agents, i)
+		if !d.IsCommand() { // whose calls are kept where they are let through
+			client = wrap(of, client)
+		}
+		out.agents = append(out.agents, client)
 	}
 	for _, m := range p.Judges {
 		of := record.Scope{Provider: m.Provider, BaseURL: m.BaseURL, Who: record.JudgeOf(m.Name), Pack: p.Pack.Slug}

@@ -74,6 +74,11 @@ type program struct {
 	unstated event.RefusedCall
 	// silent is for how long the provider had said nothing when the time was up.
 	silent time.Duration
+
+	recorded *ranProgram // the run, with a tape
+	play     playing
+	kept     int  // calls that were recorded
+	limited  bool // that a limit refuses calls has been recorded
 }
 
 // stageProgram puts the agent's files and its task beside the workspace.
@@ -131,8 +136,7 @@ func (a *attempt) runProgram(ctx context.Context) ending {
 	defer close(p.over)
 	a.log.emit(event.CommandStart, event.Command{Action: "exec", Argv: a.deployment.Command.Argv})
 	began := a.log.clock.Now()
-	res, err := p.await(ctx, cmd)
-	p.stateUnstated()
+	res, err := p.run(ctx, cmd)
 	if end, over := halted(ctx); over {
 		return end
 	}
@@ -174,7 +178,7 @@ func (a *attempt) programEnv() map[string]string {
 	}
 	if a.deployment.AsksModels() {
 		wire := proxy.Wire("")
-		if a.client == nil {
+		if a.deployment.Provider != provider.Scripted {
 			wire = proxy.WireOf(a.deployment.Provider)
 		}
 		// made of names, so that the same trial has the same one twice
@@ -208,9 +212,13 @@ func (p *program) open(ctx context.Context) (err error) {
 	o := proxy.Options{
 		Upstream: a.run.deps.program(a.trial.Agent).Upstream, Client: a.client, Rename: a.deployment.Model,
 		Models: append([]string{a.modelName()}, a.deployment.Command.Models...), MaxOutputTokens: a.limits.Output,
-		CallTime: a.limits.Step, OneByOne: a.client != nil || bounded, Bounded: bounded,
+		// the calls of a run that is recorded have an order
+		CallTime: a.limits.Step, OneByOne: a.client != nil || bounded || p.recording(), Bounded: bounded, Keep: p.recording(),
 		Reach: a.network.Programs && !bounded, Watch: p,
 		Seed: a.run.plan.Options.Seed,
+	}
+	if tape := a.run.deps.Tape; tape != nil && tape.Replays() {
+		o.Play = p.Play
 	}
 	if n := a.deployment.Sampling.MaxOutputTokens; n > 0 {
 		o.MaxOutputTokens = n
@@ -245,7 +253,7 @@ func (p *program) await(ctx context.Context, cmd sandbox.Command) (sandbox.Resul
 		select {
 		case f := <-p.posts:
 			f()
-			if p.limit != nil && late == nil {
+			if (p.limit != nil || p.play.over) && late == nil {
 				late = time.After(programGrace)
 			}
 		case <-late:
@@ -338,7 +346,7 @@ func (a *attempt) programAnswer(ctx context.Context, res sandbox.Result) ending 
 		}
 		return done(strings.TrimSuffix(event.ValidText(res.Stdout.Text), "\n"))
 	}
-	f, err := a.box.ReadFile(ctx, at, maxAnswer)
+	f, err := a.program.readAnswer(ctx, at)
 	switch {
 	case missing(err):
 		return byAgent(stopNoOutput, "the agent's program left no answer in %s: %w", at, err)

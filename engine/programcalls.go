@@ -4,11 +4,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/agentclash/agentclash/engine/budget"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/proxy"
+	"github.com/agentclash/agentclash/engine/record"
 )
 
 var _ proxy.Watch = (*program)(nil)
@@ -43,11 +45,14 @@ func (p *program) begin(c *proxy.Call) *proxy.Refusal {
 	}
 	c.Ref = provider.Ref{Agent: a.agent.Label, Case: a.trial.CaseKey, Repetition: a.trial.Repetition, Attempt: a.number, Call: a.calls}
 	var set held
+	set.bounds, set.began = boundsOf(c), a.run.deps.Now()
 	if p.limit == nil {
-		set, p.limit = p.reserve(c)
+		p.limit = p.reserve(c, &set)
 	}
 	if p.limit != nil {
-		return &proxy.Refusal{Status: http.StatusBadRequest, Code: p.limit.stop, Message: "the trial ends here: " + p.limit.err.Error()}
+		refusal := &proxy.Refusal{Status: http.StatusBadRequest, Code: p.limit.stop, Message: "the trial ends here: " + p.limit.err.Error()}
+		p.keepRefusal(c, refusal)
+		return refusal
 	}
 	a.steps++
 	c.Number = a.steps
@@ -73,7 +78,7 @@ func (p *program) begin(c *proxy.Call) *proxy.Refusal {
 
 // asked is the model of a call as it is known outside the box.
 func (p *program) asked(c *proxy.Call) string {
-	if p.a.client != nil {
+	if p.a.deployment.Provider == provider.Scripted {
 		return p.a.deployment.Model
 	}
 	return c.Model
@@ -83,16 +88,25 @@ func (p *program) asked(c *proxy.Call) string {
 // by their number when the program's part is over.
 func (p *program) Refused(r *proxy.Refusal) {
 	p.do(func() {
-		p.refusals++
-		p.refused = r
-		fact := event.RefusedCall{Code: r.Code, Status: r.Status, Model: r.Model, Key: r.Key, Message: r.Message}
-		if p.refusals > maxRefusals {
-			fact.Count = p.refusals - maxRefusals
-			p.unstated = fact
+		if p.play.on { // what was refused when it was recorded is stated
+			p.refused = r
 			return
 		}
-		p.a.log.emit(event.CallRefused, fact)
+		p.refuse(r)
 	})
+}
+
+func (p *program) refuse(r *proxy.Refusal) {
+	p.refusals++
+	p.refused = r
+	p.keepRefusal(nil, r)
+	fact := event.RefusedCall{Code: r.Code, Status: r.Status, Model: r.Model, Key: r.Key, Message: r.Message}
+	if p.refusals > maxRefusals {
+		fact.Count = p.refusals - maxRefusals
+		p.unstated = fact
+		return
+	}
+	p.a.log.emit(event.CallRefused, fact)
 }
 
 // stateUnstated says how many refusals were not stated, with the last of them.
@@ -103,24 +117,41 @@ func (p *program) stateUnstated() {
 }
 
 // First states the first piece of a reply.
-func (p *program) First(_ *proxy.Call, d provider.Delta) { p.do(func() { p.a.delta(d, true) }) }
+func (p *program) First(c *proxy.Call, d provider.Delta) {
+	p.do(func() {
+		set := p.held[c.Number]
+		set.first = &d
+		p.held[c.Number] = set
+		p.first(d)
+	})
+}
+
+func (p *program) first(d provider.Delta) { p.a.delta(d, true) }
 
 // Done states a reply, and counts what it used. One that was cut at a bound that a
 // limit had lowered ends the trial, as it does in the loop.
 func (p *program) Done(c *proxy.Call, r provider.Response) {
 	p.do(func() {
-		p.refused = nil
-		if r.Model == "" {
-			r.Model = p.asked(c)
+		if p.recording() {
+			r.TTFT, r.Elapsed = r.TTFT.Truncate(time.Millisecond), r.Elapsed.Truncate(time.Millisecond)
 		}
-		p.a.spent.short = p.held[c.Number].short
-		if end, short := p.a.cutShort(); short && r.Finish == provider.FinishMaxTokens && p.limit == nil {
-			p.limit = &end
-		}
-		p.settle(c.Number, r, nil)
-		p.a.answered(r, c.Number)
-		p.a.log.emit(event.StepDone, event.Step{StepIndex: c.Number})
+		p.keepCall(c, &r, nil)
+		p.done(c, r)
 	})
+}
+
+func (p *program) done(c *proxy.Call, r provider.Response) {
+	p.refused = nil
+	if r.Model == "" {
+		r.Model = p.asked(c)
+	}
+	p.a.spent.short = p.held[c.Number].short
+	if end, short := p.a.cutShort(); short && r.Finish == provider.FinishMaxTokens && p.limit == nil {
+		p.limit = &end
+	}
+	p.settle(c.Number, r, nil)
+	p.a.answered(r, c.Number)
+	p.a.log.emit(event.StepDone, event.Step{StepIndex: c.Number})
 }
 
 // held is what is set aside for a call.
@@ -129,29 +160,35 @@ type held struct {
 	most  budget.Use
 	short budget.Limit // that its output bound was lowered for
 	hold  *budget.Hold
+	// What a recording has of the call.
+	bounds record.Bounds
+	began  time.Time
+	first  *provider.Delta
 }
 
 // reserve sets the most that a call can use aside: of the trial's limits, then of
 // the run's budget. A call that does not fit the limits is let have a shorter
 // reply, as in the loop. The calls of a program that has such limits come one by one.
-func (p *program) reserve(c *proxy.Call) (held, *ending) {
+func (p *program) reserve(c *proxy.Call, set *held) *ending {
 	a := p.a
 	most, err := p.fit(c)
 	if limit := (*overLimit)(nil); errors.As(err, &limit) {
-		return held{}, &limit.ending
+		return &limit.ending
 	}
 	hold, err := a.hold(p.ctx, most.USD)
 	if err != nil {
-		return held{}, &ending{fault: faultHalt, stop: stopInterrupted, phase: phaseAgent, err: err}
+		return &ending{fault: faultHalt, stop: stopInterrupted, phase: phaseAgent, err: err}
 	}
-	return held{p.asked(c), most, a.spent.short, hold}, nil
+	set.model, set.most, set.short, set.hold = p.asked(c), most, a.spent.short, hold
+	return nil
 }
 
 // fit is the most that a call can use. It lowers the output bound of one that
 // would not fit the trial's limits otherwise.
 func (p *program) fit(c *proxy.Call) (budget.Use, error) {
 	a, price := p.a, p.a.run.plan.MostPrice(p.a.deployment, p.asked(c))
-	if f, ok := a.client.(forecaster); ok {
+	// a replay has nobody who could foretell
+	if f, ok := a.client.(forecaster); ok && a.run.deps.Tape == nil {
 		u := f.Forecast(provider.Request{Ref: c.Ref, Model: a.deployment.Model, Messages: c.Messages})
 		most := budget.Use{Tokens: max(u.Total, u.Input+u.Output), USD: price(u.Input, u.Output)}
 		return most, a.refuse(a.limits.Budget.Over(a.spent.used, most), most)
@@ -187,27 +224,45 @@ func (p *program) release() {
 // doing is remembered: it may be why the program fails.
 func (p *program) Failed(c *proxy.Call, e *provider.Error) {
 	p.do(func() {
-		a := p.a
-		switch e.Code {
-		case provider.Cancelled: // by us: the program had ended
-		case provider.InvalidRequest, provider.ContextLength, provider.ContentFilter:
-			a.failing = nil
-			if e.Provider == provider.Scripted && e.Code == provider.InvalidRequest {
-				a.failing = e // a script's author wrote no reply for this
-			}
-		default:
-			a.failing = e
+		if p.recording() {
+			e = p.lasting(c, e)
 		}
-		a.log.clock.pass(e.Recorded)
-		failed := callError(a.deployment, e)
-		failed.StepIndex, failed.Model, failed.Try = c.Number, p.asked(c), 1
-		p.settle(c.Number, provider.Response{}, e)
-		if a.run.purse != nil {
-			failed.ChargedUSD = a.spent.charged
-		}
-		a.log.emit(event.CallFailed, failed)
-		a.log.emit(event.StepDone, event.Step{StepIndex: c.Number})
+		p.keepCall(c, nil, e)
+		p.failed(c, e)
 	})
+}
+
+// lasting is a failure with how long it took, in whole milliseconds.
+func (p *program) lasting(c *proxy.Call, e *provider.Error) *provider.Error {
+	took := *e
+	if !took.FromRecording {
+		took.Recorded = p.a.run.deps.Now().Sub(p.held[c.Number].began)
+	}
+	took.Recorded, took.Silent = took.Recorded.Truncate(time.Millisecond), took.Silent.Truncate(time.Millisecond)
+	return &took
+}
+
+func (p *program) failed(c *proxy.Call, e *provider.Error) {
+	a := p.a
+	switch e.Code {
+	case provider.Cancelled: // by us: the program had ended
+	case provider.InvalidRequest, provider.ContextLength, provider.ContentFilter:
+		a.failing = nil
+		if e.Provider == provider.Scripted && e.Code == provider.InvalidRequest {
+			a.failing = e // a script's author wrote no reply for this
+		}
+	default:
+		a.failing = e
+	}
+	a.log.clock.pass(e.Recorded)
+	failed := callError(a.deployment, e)
+	failed.StepIndex, failed.Model, failed.Try = c.Number, p.asked(c), 1
+	p.settle(c.Number, provider.Response{}, e)
+	if a.run.purse != nil {
+		failed.ChargedUSD = a.spent.charged
+	}
+	a.log.emit(event.CallFailed, failed)
+	a.log.emit(event.StepDone, event.Step{StepIndex: c.Number})
 }
 
 // heard are the conversations that have been written down, by the hash of each of

@@ -322,6 +322,9 @@ func retrying(p *plan.Plan, deps Deps, step time.Duration, pace *provider.Pace) 
 // forget lets a scripted client drop what it keeps for a trial.
 func (r *run) forget(t plan.Trial) {
 	ref := provider.Ref{Agent: r.plan.Agents[t.Agent].Label, Case: t.CaseKey, Repetition: t.Repetition}
+	if r.deps.Tape != nil {
+		r.deps.Tape.Forget(ref)
+	}
 	if f, ok := r.deps.Clients[t.Agent].(provider.Forgetter); ok {
 		f.Forget(ref)
 	}

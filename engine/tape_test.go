@@ -34,7 +34,7 @@ func (h *harness) taped(t *testing.T, tape record.Tape, clients []provider.Clien
 	h.facts = nil
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	result, err := engine.Run(t.Context(), h.plan(t), engine.Deps{
-		Sink: event.SinkFunc(h.emit), Clients: clients, Judges: h.judges, Recall: h.recall, Boxes: h.boxes, Tape: tape,
+		Sink: event.SinkFunc(h.emit), Clients: clients, Programs: h.programs, Judges: h.judges, Recall: h.recall, Boxes: h.boxes, Tape: tape, Secrets: h.secrets,
 		Now:   func() time.Time { now = now.Add(3 * time.Millisecond); return now },
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	})

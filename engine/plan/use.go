@@ -81,9 +81,8 @@ func (p *Plan) untapeable(u Use) *Obstacle {
 		return &Obstacle{"conversations of this pack ask people, and what they say is not recorded", "leave out --record and --replay"}
 	}
 	for _, agent := range p.Agents {
-		if agent.Deployment.Kind == KindCommand {
-			return &Obstacle{fmt.Sprintf("deployment %q is a program, whose own calls are neither recorded nor cached", agent.Label),
-				"leave out --record, --replay and --cache"}
+		if u == Cached && agent.Deployment.Kind == KindCommand {
+			return &Obstacle{fmt.Sprintf("deployment %q is a program, whose own calls are not cached", agent.Label), "leave out --cache"}
 		}
 	}
 	return nil

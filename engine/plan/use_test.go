@@ -23,7 +23,7 @@ func TestObstacles(t *testing.T) {
 		"a replay":   {plan.Plan{Recording: &plan.Recording{Mode: plan.Replayed}}, []string{"borrow", "lend", "resume", "retry"}},
 		"a cached":   {plan.Plan{Cache: true}, []string{"lend"}},
 		"standings":  {plan.Plan{Options: plan.Options{PeerStandings: true}}, []string{"borrow", "lend", "tape"}},
-		"a program":  {plan.Plan{Agents: []plan.RunAgent{program}}, []string{"cache", "tape"}},
+		"a program":  {plan.Plan{Agents: []plan.RunAgent{program}}, []string{"cache"}},
 	} {
 		var cannot []string
 		for use, u := range uses {

@@ -129,6 +129,25 @@ type exchange struct {
 	reply reply
 	ttft  time.Duration
 	left  int64 // bytes that may still come
+	kept  heardAnswer
+}
+
+// begin, write and cut hand the reply on, and keep it where that is asked for.
+func (x *exchange) begin(status int, head http.Header) {
+	x.kept.head, x.kept.status = head.Clone(), status
+	x.to.begin(status, head)
+}
+
+func (x *exchange) write(p []byte) {
+	if x.s.o.Keep {
+		_, _ = x.kept.Write(p) // which keeps all
+	}
+	x.to.write(p)
+}
+
+func (x *exchange) cut() {
+	x.kept.cut = true
+	x.to.cut()
 }
 
 func (x *exchange) run(from http.Header) {
@@ -151,6 +170,7 @@ func (x *exchange) run(from http.Header) {
 		x.failed(ctx, err, idle.Silent())
 		return
 	}
+	x.call.Answer = x.kept.answer()
 	res := x.reply.response()
 	res.TTFT, res.Elapsed = x.ttft, time.Since(x.began)
 	if res.TTFT == 0 {
@@ -175,6 +195,9 @@ func (x *exchange) failed(ctx context.Context, err error, silent time.Duration) 
 	answer := refusalOf(e)
 	answer.Message = told
 	x.to.fail(answer)
+	if x.call.Answer = x.kept.answer(); x.kept.status == 0 {
+		x.s.answered(x.call, answer, nil)
+	}
 	x.s.o.Watch.Failed(x.call, e)
 }
 
@@ -219,8 +242,8 @@ func (x *exchange) take(res *http.Response) error {
 func (x *exchange) refused(res *http.Response, head http.Header) error {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBytes)) // what could be read of it will do
 	body = []byte(x.s.hide(string(body)))
-	x.to.begin(res.StatusCode, head)
-	x.to.write(body)
+	x.begin(res.StatusCode, head)
+	x.write(body)
 	return provider.Classify(provider.Failure{Status: res.StatusCode, Header: res.Header, Body: body, Now: time.Now()})
 }
 
@@ -234,8 +257,8 @@ func (x *exchange) document(from io.Reader, head http.Header) error {
 		return tooLong(x.s.o.Limits.ReplyBytes)
 	}
 	body = []byte(x.s.hide(string(body)))
-	x.to.begin(http.StatusOK, head)
-	x.to.write(body)
+	x.begin(http.StatusOK, head)
+	x.write(body)
 	x.reply.piece(x.req.to, body)
 	return x.ended()
 }
@@ -257,7 +280,7 @@ func (x *exchange) ended() error {
 
 // stream hands on the events of a stream, each when it is whole.
 func (x *exchange) stream(from io.Reader, head http.Header) error {
-	x.to.begin(http.StatusOK, head)
+	x.begin(http.StatusOK, head)
 	in := bufio.NewReaderSize(from, 64<<10)
 	var event, data []byte
 	for {
@@ -273,7 +296,7 @@ func (x *exchange) stream(from io.Reader, head http.Header) error {
 		}
 		switch {
 		case err == nil && x.left < 0:
-			x.to.cut()
+			x.cut()
 			return tooLong(x.s.o.Limits.ReplyBytes)
 		case err == nil:
 			continue
@@ -282,7 +305,7 @@ func (x *exchange) stream(from io.Reader, head http.Header) error {
 		case x.reply.whole && x.reply.used: // it broke off after the last word
 			return nil
 		}
-		x.to.cut()
+		x.cut()
 		if errors.Is(err, io.EOF) {
 			return &provider.Error{Code: provider.Unavailable, Message: "the stream ended before the reply did"}
 		}
@@ -325,7 +348,7 @@ func (x *exchange) event(raw, data []byte) {
 			return
 		}
 	}
-	x.to.write([]byte(x.s.hide(string(raw))))
+	x.write([]byte(x.s.hide(string(raw))))
 }
 
 // usageAlone tells whether a chunk is the one that only says the usage.

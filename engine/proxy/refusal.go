@@ -12,12 +12,13 @@ import (
 // Refusal is an answer of ours in place of a model's. It is written in the format
 // of whoever asked.
 type Refusal struct {
-	Status  int
-	Code    string
-	Message string
+	Status  int    `json:"status"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
 	// Model is what the request asked, where it was read so far; Key the one that is
 	// not let through, where one is not.
-	Model, Key string
+	Model string `json:"model,omitempty"`
+	Key   string `json:"key,omitempty"`
 }
 
 func refuse(status int, code, format string, args ...any) *Refusal {

@@ -69,6 +69,10 @@ type Options struct {
 	Reach  bool
 	Limits Limits
 	Watch  Watch
+	// Keep has calls hold their Answer. Play gives the answers of a recording: then
+	// nobody is asked, and of a call the watch hears nothing.
+	Keep bool
+	Play func(*Call) (Answer, *Refusal)
 }
 
 // Limits bound what programs and servers may do to this process. Zero fields
@@ -98,6 +102,11 @@ type Call struct {
 	// the request makes sense with: what it has the model think comes out of them.
 	// [Watch.Begin] may lower the one to the other.
 	Output, Least int64
+	// Endpoint and Body are the request as it was let through, before Begin. Answer
+	// is what came of it once the watch hears of that, with [Options.Keep].
+	Endpoint string
+	Body     []byte
+	Answer   Answer
 	// Ref and Number are the watch's.
 	Ref    provider.Ref
 	Number int
@@ -145,7 +154,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s := &Server{o: o, slots: make(chan struct{}, o.Limits.Calls)}
 	s.life, s.end = context.WithCancelCause(ctx)
-	if o.Client != nil {
+	if o.Client != nil || o.Upstream == nil && o.Play != nil {
 		return s, nil
 	}
 	if err := o.Upstream.Check(); err != nil {
@@ -266,13 +275,17 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, to route) *Refusal
 	}
 	c := &Call{
 		Model: req.model, Wire: to.wire, Messages: req.messages, Tools: req.tools, Most: int64(len(req.body)) + req.added,
-		Output: req.output, Least: req.least,
+		Output: req.output, Least: req.least, Endpoint: req.name(), Body: req.body,
+	}
+	if s.o.Play != nil {
+		return s.play(w, c)
 	}
 	if bad := s.o.Watch.Begin(c); bad != nil {
 		return bad
 	}
 	if c.Output < req.output {
 		if bad := s.lower(&req, c.Output); bad != nil {
+			s.answered(c, bad, nil)
 			s.o.Watch.Failed(c, &provider.Error{Code: provider.InvalidRequest, Message: bad.Message, Unsent: true})
 			return bad
 		}

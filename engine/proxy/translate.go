@@ -31,25 +31,30 @@ func (s *Server) translate(w http.ResponseWriter, req request, c *Call) *Refusal
 		if !errors.As(err, &e) {
 			e = &provider.Error{Code: provider.MalformedResponse, Message: err.Error(), Err: err}
 		}
-		s.o.Watch.Failed(c, e)
 		if e.RetryAfter > 0 {
 			w.Header().Set("Retry-After", strconv.FormatInt(int64(math.Ceil(e.RetryAfter.Seconds())), 10))
 			w.Header().Set("Retry-After-Ms", strconv.FormatInt(e.RetryAfter.Milliseconds(), 10))
 		}
-		return refusalOf(e)
+		bad := refusalOf(e)
+		s.answered(c, bad, w.Header())
+		s.o.Watch.Failed(c, e)
+		return bad
 	}
-	s.o.Watch.Done(c, res)
 	t := telling{res: res, model: req.model, id: strconv.Itoa(c.Number), usage: provider.Usage{}}
 	if res.Usage != nil {
 		t.usage = *res.Usage
 	}
-	if !req.stream {
-		return document(w, t.whole(req.to))
+	told := &heardAnswer{}
+	if req.stream {
+		t.w = told
+		told.Header().Set("Content-Type", "text/event-stream")
+		t.stream(req)
+	} else {
+		document(told, t.whole(req.to))
 	}
-	t.w = w
-	w.Header().Set("Content-Type", "text/event-stream")
-	t.stream(req)
-	_ = http.NewResponseController(w).Flush() // the program may have gone
+	c.Answer = told.answer()
+	s.o.Watch.Done(c, res)
+	c.Answer.write(w)
 	return nil
 }
 

@@ -51,7 +51,7 @@ func (c recording) Complete(ctx context.Context, req provider.Request, onDelta f
 
 // Forget drops what is kept of a trial that is over.
 func (c recording) Forget(ref provider.Ref) {
-	c.to.forget(ref)
+	c.to.Forget(ref)
 	if f, ok := c.inner.(provider.Forgetter); ok {
 		f.Forget(ref)
 	}

@@ -19,7 +19,9 @@ const (
 	kindTool    = "tool"
 	kindHTTP    = "http"
 	kindEgress  = "egress"
-	kindEnd     = "end" // of an attempt
+	kindProgram = "program_call"    // of a program that is the agent
+	kindRefused = "program_refused" // likewise, what was not let through
+	kindEnd     = "end"             // of an attempt
 )
 
 // line is one line of a place's file, all but the first.
@@ -46,6 +48,11 @@ type line struct {
 	Answer json.RawMessage `json:"answer,omitempty"`
 	Lost   *Lost           `json:"lost,omitempty"`
 	TookMS int64           `json:"took_ms,omitempty"`
+	// Of a program's call: the member of its request that is the conversation, what
+	// it can use, and what it was told in place of a reply.
+	List    string          `json:"list,omitempty"`
+	Bounds  *Bounds         `json:"bounds,omitempty"`
+	Refusal json.RawMessage `json:"refusal,omitempty"`
 	// Of decisions about the network.
 	At        int            `json:"at,omitempty"` // how often they were stated before, from 1
 	Decisions []event.Egress `json:"decisions,omitempty"`
@@ -92,6 +99,9 @@ func requestOf(req provider.Request, m ids) (fields, []json.RawMessage, error) {
 }
 
 const messagesKey = "messages"
+
+// asks says that a line has a request.
+func (l *line) asks() bool { return l.Kind == kindModel || l.Kind == kindProgram }
 
 // shorten leaves out of a line what the request before it has said.
 func (l line) shorten(before *line) (line, error) {
@@ -161,6 +171,8 @@ type attempt struct {
 	tools  []line
 	https  []line
 	egress map[int]line
+	// program is what the agent asked, when that is a program, refusals included
+	program []line
 }
 
 func newAttempt(number int) *attempt {
@@ -183,6 +195,13 @@ func (a *attempt) take(l line) error {
 			return err
 		}
 		a.calls[l.Who] = append(calls, l)
+	case kindProgram:
+		if err := l.restore(a.lastAsked()); err != nil {
+			return err
+		}
+		a.program = append(a.program, l)
+	case kindRefused:
+		a.program = append(a.program, l)
 	case kindWait:
 		a.waits[l.Who] = append(a.waits[l.Who], l)
 	case kindTool:
@@ -193,6 +212,16 @@ func (a *attempt) take(l line) error {
 		a.egress[l.At] = l
 	default:
 		return fmt.Errorf("unknown kind %q", l.Kind)
+	}
+	return nil
+}
+
+// lastAsked is the last call of the program, nil before the first.
+func (a *attempt) lastAsked() *line {
+	for i := len(a.program) - 1; i >= 0; i-- {
+		if a.program[i].Kind == kindProgram {
+			return &a.program[i]
+		}
 	}
 	return nil
 }

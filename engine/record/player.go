@@ -42,6 +42,7 @@ type playing struct {
 	waits    map[string]int // likewise
 	tools    int
 	https    int
+	played   map[int]bool // calls of the program, by their place
 	stated   int
 }
 
@@ -160,7 +161,7 @@ func (p *Player) of(ref provider.Ref) (*playing, *attempt, error) {
 	}
 	if !w.begun || w.number != ref.Attempt {
 		w.begun, w.number, w.tools, w.https, w.stated = true, ref.Attempt, 0, 0, 0
-		w.calls, w.waits = map[string]int{}, map[string]int{}
+		w.calls, w.waits, w.played = map[string]int{}, map[string]int{}, map[int]bool{}
 	}
 	if w.ended >= len(w.attempts) {
 		return w, nil, nil // none was recorded
@@ -245,10 +246,13 @@ func (c played) Complete(ctx context.Context, req provider.Request, onDelta func
 }
 
 // Forget drops what was read of a trial.
-func (c played) Forget(ref provider.Ref) {
-	c.from.mu.Lock()
-	delete(c.from.places, placeOf(ref))
-	c.from.mu.Unlock()
+func (c played) Forget(ref provider.Ref) { c.from.Forget(ref) }
+
+// Forget drops what was read of a trial.
+func (p *Player) Forget(ref provider.Ref) {
+	p.mu.Lock()
+	delete(p.places, placeOf(ref))
+	p.mu.Unlock()
 }
 
 // call finds the recorded call, and whether it was its last try.

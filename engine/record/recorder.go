@@ -182,7 +182,7 @@ func (r *Recorder) fail(p Place, err error) error {
 
 func (r *Recorder) put(w *writing, l line) error {
 	whole := l
-	if l.Kind == kindModel {
+	if l.asks() {
 		// what a file says is what is compared, so secrets go first
 		l.clean(r.redact)
 		whole = l
@@ -200,7 +200,7 @@ func (r *Recorder) put(w *writing, l line) error {
 		return fmt.Errorf("it has passed %d MiB, which is the most that is recorded of one trial", maxFile>>20)
 	}
 	w.current.Write(append(raw, '\n'))
-	if l.Kind == kindModel {
+	if l.asks() {
 		w.before[l.Who] = &whole
 	}
 	return nil
@@ -283,8 +283,8 @@ func (r *Recorder) End(ref provider.Ref, keep bool) error {
 	return nil
 }
 
-// forget lets go of a trial that is over. Its file has all.
-func (r *Recorder) forget(ref provider.Ref) {
+// Forget lets go of a trial that is over. Its file has all.
+func (r *Recorder) Forget(ref provider.Ref) {
 	r.mu.Lock()
 	delete(r.places, placeOf(ref))
 	r.mu.Unlock()

@@ -56,6 +56,17 @@ type Tape interface {
 	HTTP(ref provider.Ref, asked []byte, ask func() ([]byte, error)) ([]byte, error)
 	// Egress takes what was decided about the network since it was called last.
 	Egress(ref provider.Ref, now []event.Egress) ([]event.Egress, error)
+	// Called takes what came of a call of a program that is the agent.
+	Called(ref provider.Ref, c ProgramCall) error
+	// Program yields all that the program asked in the attempt that is played.
+	Program(ref provider.Ref, yield func(ProgramCall) error) error
+	// Play gives what a program's request was answered. With over, one after the
+	// last is [ErrOver].
+	Play(ref provider.Ref, endpoint string, request []byte, over bool) (ProgramCall, error)
+	// Unlike is a miss of what cannot be as it was recorded.
+	Unlike(ref provider.Ref, what, why string) error
+	// Forget lets go of a trial that is over.
+	Forget(ref provider.Ref)
 	// End ends an attempt, or the rankings of a case. What is not kept is as if
 	// it had not been.
 	End(ref provider.Ref, keep bool) error
