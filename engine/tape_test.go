@@ -117,13 +117,13 @@ func TestTape(t *testing.T) {
 		"good":     {model: good},
 		"tampered": {model: good, boxes: broken(sandbox.Tampered, ""), code: "tampered"},
 		"memory":   {model: good, boxes: broken(sandbox.Limit, sandbox.LimitMemory), code: "memory_limit"},
-		"reply in no time": {spec: "runtime_limits: {max_duration_ms: 200}", code: "timeout", model: func(ctx context.Context, _ provider.Request) (provider.Response, error) {
+		"reply in no time": {spec: "runtime_limits: {max_duration_ms: 2000}", code: "timeout", model: func(ctx context.Context, _ provider.Request) (provider.Response, error) {
 			<-ctx.Done()
 			return provider.Response{}, provider.FromContext(ctx, "openai")
 		}},
-		"silence for half of the time": {spec: "runtime_limits: {max_duration_ms: 20}", code: "timeout", model: silentFor(10 * time.Millisecond)},
-		"silence for more than that":   {spec: "runtime_limits: {max_duration_ms: 20}", code: "timeout", model: silentFor(11 * time.Millisecond), invalid: true},
-		"tool in no time": {spec: "runtime_limits: {max_duration_ms: 200}", code: "timeout", boxes: func(p *sandboxtest.MemoryProvider) {
+		"silence for half of the time": {spec: "runtime_limits: {max_duration_ms: 2000}", code: "timeout", model: silentFor(1000 * time.Millisecond)},
+		"silence for more than that":   {spec: "runtime_limits: {max_duration_ms: 2000}", code: "timeout", model: silentFor(1001 * time.Millisecond), invalid: true},
+		"tool in no time": {spec: "runtime_limits: {max_duration_ms: 2000}", code: "timeout", boxes: func(p *sandboxtest.MemoryProvider) {
 			p.HandleExec(func(ctx context.Context, _ sandbox.Command) (sandbox.Result, error) {
 				<-ctx.Done()
 				return sandbox.Result{}, context.Cause(ctx)
