@@ -20,7 +20,7 @@ import (
 )
 
 // shardCases are how many cases the pack of these tests has.
-const shardCases = 44
+var shardCases = rounds(14, 44)
 
 // shardedPack has cases that some agents fail and some make invalid, and a judge
 // that ranks the agents of each.
@@ -202,6 +202,9 @@ func jsonText(v any) string {
 func TestShardsMergeIntoTheWholeRun(t *testing.T) {
 	t.Parallel()
 	for name, rank := range map[string]bool{"scored": false, "ranked": true} {
+		if !rank && rounds(0, 1) == 0 {
+			continue // what is ranked is scored as well
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newShards(t, rank)
@@ -305,7 +308,7 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 	file := []byte(read(t, filepath.Join(p.dir, "run.acb")))
 	random := rand.New(rand.NewPCG(7, 7))
 	nowhere := p.at("nowhere")
-	for range 30 {
+	for range rounds(8, 30) {
 		at := random.IntN(len(file))
 		changed := slices.Clone(file)
 		changed[at] ^= byte(1 + random.IntN(255))
@@ -318,7 +321,7 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 		t.Errorf("a home was made: %v", err)
 	}
 	killed := p.at("killed")
-	for after := time.Duration(0); ; after += 20 * time.Millisecond {
+	for after := time.Duration(0); ; after += time.Duration(rounds(100, 20)) * time.Millisecond {
 		c := killed.command(t.Context(), "run", "import", "run.acb")
 		if err := c.Start(); err != nil {
 			t.Fatal(err)

@@ -34,7 +34,8 @@ c.sendall(sys.argv[1].encode())
 try: c.shutdown(socket.SHUT_WR)
 except OSError: pass # the other side had no need of it, and is done
 while True:
-    b = c.recv(65536)
+    try: b = c.recv(65536)
+    except ConnectionResetError: break # it has hung up with something of ours unread
     if not b: break
     sys.stdout.write(b.decode())`
 
