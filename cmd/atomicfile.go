@@ -29,7 +29,13 @@ func writeWhole(path string, write func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	f, err := newBeside(path)
+	return replace(path, mode, write)
+}
+
+// replace puts a new file in the place of what path names, once it is whole. Until
+// then nobody else can read it.
+func replace(path string, mode fs.FileMode, write func(io.Writer) error) error {
+	f, err := newBeside(path) // made with 0600
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,17 +31,14 @@ func (a *app) exportBundle(ctx context.Context, db *store.DB, r store.Run, name 
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".bundle-*") // made with 0600
+	var manifest bundle.Manifest
+	var digest string
+	err = replace(path, 0o600, func(w io.Writer) (err error) {
+		manifest, digest, err = writeBundle(ctx, db, r, w, secrets)
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("export run %s: %w", r.Name, err)
-	}
-	manifest, digest, err := writeBundle(ctx, db, r, f, secrets)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		return err
 	}
 	info, err := os.Stat(path)
 	if err != nil {

@@ -107,13 +107,12 @@ func (j judgement) document(candidate side, mark view.Bookmark) view.ComparisonD
 // anySide is a side that may be a run, a baseline that was set, or a file.
 func (a *app) anySide(ctx context.Context, db *store.DB, selector, agent string) (side, error) {
 	name, named := strings.CutPrefix(selector, baselinePrefix)
-	if !named && !looksLikePath(selector) && (selector != store.Baseline || agent != "") {
+	switch {
+	case named || looksLikePath(selector):
+	case selector == store.Baseline && agent == "":
+		name = store.DefaultBaseline
+	default:
 		return a.side(ctx, db, selector, agent)
-	}
-	if !looksLikePath(selector) && !named {
-		name = ""
-	} else if !named {
-		name = selector
 	}
 	workspace, err := a.workspaceName()
 	if err != nil {

@@ -38,17 +38,7 @@ or deadline ended is given another: what it has spent so far counts.`,
 }
 
 func runResume(ctx context.Context, a *app, o resumeOptions, args []string) error {
-	if _, err := a.stored(ctx); err != nil {
-		return err
-	}
-	db, err := a.store(ctx)
-	if err != nil {
-		return err
-	}
-	if err := a.tidy(ctx, db); err != nil {
-		return err
-	}
-	r, err := a.storedRun(ctx, db, args)
+	db, r, err := a.tidiedRun(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -78,6 +68,22 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 		return err
 	}
 	return a.afterRun(ctx, e.plan, result, startOptions{follow: o.follow, exitCode: o.exitCode})
+}
+
+// tidiedRun is a run that is to be changed, once what dead processes left is marked.
+func (a *app) tidiedRun(ctx context.Context, args []string) (*store.DB, store.Run, error) {
+	if _, err := a.stored(ctx); err != nil {
+		return nil, store.Run{}, err
+	}
+	db, err := a.store(ctx)
+	if err != nil {
+		return nil, store.Run{}, err
+	}
+	if err := a.tidy(ctx, db); err != nil {
+		return nil, store.Run{}, err
+	}
+	r, err := a.storedRun(ctx, db, args)
+	return db, r, err
 }
 
 // equip gives a run that goes on what it ran with before. Whatever is not as it was

@@ -304,17 +304,7 @@ process is dead is marked interrupted instead; it can be resumed.`,
 		Args:    exactArgs("RUN"),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx := c.Context()
-			if _, err := a.stored(ctx); err != nil {
-				return err
-			}
-			db, err := a.store(ctx)
-			if err != nil {
-				return err
-			}
-			if err := a.tidy(ctx, db); err != nil {
-				return err
-			}
-			r, err := a.storedRun(ctx, db, args)
+			db, r, err := a.tidiedRun(ctx, args)
 			if err != nil {
 				return err
 			}

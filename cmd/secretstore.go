@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -87,17 +88,12 @@ func (s *secretStore) write(entries []secretEntry) error {
 	if err := os.MkdirAll(filepath.Dir(s.file), 0o700); err != nil {
 		return fmt.Errorf("write the secrets: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(s.file), ".secrets-*") // made with 0600
+	err = replace(s.file, 0o600, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("write the secrets: %w", err)
-	}
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), s.file)
-	}
-	if err != nil {
-		return fmt.Errorf("write the secrets: %w", errors.Join(err, os.Remove(f.Name())))
 	}
 	return nil
 }
