@@ -10,6 +10,8 @@ LDFLAGS := -s -w $(if $(VERSION),-X github.com/agentclash/agentclash/cmd.version
 # The race detector needs a C compiler.
 CC_FOUND := $(shell command -v $${CC:-cc} 2>/dev/null || command -v gcc 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
+# Every process with the detector in it would sleep for a second at its end.
+export GORACE ?= atexit_sleep_ms=0
 
 .PHONY: build quickstart test slow-test lint fmt update guests bench bench-stats sandbox-image clean help
 

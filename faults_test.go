@@ -94,7 +94,7 @@ var built = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	c := exec.Command("go", "build", "-o", bin, ".")
+	c := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, ".")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)

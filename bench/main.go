@@ -29,7 +29,7 @@ func run(bin string, rounds int) error {
 	defer os.RemoveAll(dir)
 	b := bench{bin: bin, dir: dir, rounds: rounds}
 	fmt.Printf("%-58s %12s %10s  %s\n", "what", "median", "peak MB", "budget")
-	for _, step := range []func() error{b.startUp, b.validate, b.manyCases, b.largeStore, b.rescore, b.nativeTrial} {
+	for _, step := range []func() error{b.startUp, b.validate, b.manyCases, b.largeStore, b.largeRuns, b.rescore, b.nativeTrial} {
 		if err := step(); err != nil {
 			return err
 		}

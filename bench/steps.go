@@ -80,26 +80,76 @@ func (b bench) manyCases() error {
 	return nil
 }
 
+// largeEvents is how many events the store of largeStore has at least.
+const largeEvents = 1_000_000
+
+// decisions are what is decided from the store alone.
+var decisions = [][]string{
+	{"run", "list"}, {"run", "failures", "next"}, {"run", "ranking", "next"}, {"eval", "scorecard", "next"},
+	{"baseline", "show"}, {"compare", "latest"}, {"compare", "runs", "--baseline", "base", "--candidate", "next"},
+	{"compare", "gate", "--baseline", "base", "--candidate", "next"}, {"release-gate", "list"},
+}
+
 // largeStore reads small results out of the store that manyCases has filled.
 func (b bench) largeStore() error {
-	if err := b.write("small.yaml", strings.Replace(packOf("prompt_eval", 20), "slug: bench", "slug: small", 1)); err != nil {
-		return err
-	}
-	for _, name := range []string{"base", "next"} {
-		if _, err := b.once("big", b.bin, "eval", "start", "--pack", "small.yaml", "--model", "scripted/echo.yaml", "--name", name, "--quiet"); err != nil {
+	events := (b.rounds + 1) * cases * eventsPerTrial
+	for ; events < largeEvents; events += cases * eventsPerTrial {
+		if _, err := b.once("big", b.bin, "eval", "start", "--pack", "big.yaml", "--model", "scripted/echo.yaml", "--quiet"); err != nil {
 			return err
 		}
 	}
-	if _, err := b.once("big", b.bin, "baseline", "set", "base"); err != nil {
+	if err := b.write("small.yaml", strings.Replace(packOf("prompt_eval", 20), "slug: bench", "slug: small", 1)); err != nil {
 		return err
 	}
-	events := (b.rounds + 1) * cases * eventsPerTrial
-	for _, args := range [][]string{{"run", "list"}, {"eval", "scorecard", "next"}, {"compare", "latest"}} {
+	for _, args := range [][]string{
+		{"eval", "start", "--pack", "small.yaml", "--model", "scripted/echo.yaml", "--name", "base", "--quiet"},
+		{"eval", "start", "--pack", "small.yaml", "--model", "scripted/echo.yaml", "--name", "next", "--quiet"},
+		{"baseline", "set", "base"},
+	} {
+		if _, err := b.once("big", b.bin, args...); err != nil {
+			return err
+		}
+	}
+	start, err := b.time(4*b.rounds, "a", b.bin, "version")
+	if err != nil {
+		return err
+	}
+	for _, args := range decisions {
 		s, err := b.time(4*b.rounds, "big", b.bin, args...)
 		if err != nil {
 			return err
 		}
 		row(fmt.Sprintf("%s, on a store with %d events", strings.Join(args, " "), events), s, "100 ms")
+		ratio("the same / agentclash version", s.wall, start.wall, "")
+	}
+	return nil
+}
+
+// largeRuns compares two runs of as many cases, each tried twice, and lets the
+// trials of an earlier run stand for those of one in which nothing changed.
+func (b bench) largeRuns() error {
+	for name, chances := range map[string][2]float64{"left": {0.9, 0.1}, "right": {0.88, 0.12}} {
+		draw := fmt.Sprintf("draw:\n  - {p: %g, replies: [{echo: true}]}\n  - {p: %g, replies: [{text: nothing}]}\n", chances[0], chances[1])
+		if err := b.write(name+".yaml", draw); err != nil {
+			return err
+		}
+		_, err := b.once("twice", b.bin, "eval", "start", "--pack", "big.yaml", "--model", "scripted/"+name+".yaml", "--name", name, "--repetitions", "2", "--quiet")
+		if err != nil {
+			return err
+		}
+	}
+	for _, large := range []struct {
+		what, home string
+		args       []string
+	}{
+		{fmt.Sprintf("compare runs, %d cases tried twice on each side", cases), "twice", []string{"compare", "runs", "--baseline", "left", "--candidate", "right"}},
+		{fmt.Sprintf("eval start --affected, %d trials, nothing changed", cases), "big", []string{"eval", "start", "--pack", "big.yaml", "--model", "scripted/echo.yaml", "--affected", "--quiet"}},
+	} {
+		s, err := b.time(b.rounds, large.home, b.bin, large.args...)
+		if err != nil {
+			return err
+		}
+		row(large.what, s, "")
 	}
 	return nil
 }

@@ -298,18 +298,30 @@ func worse(a, b compare.Verdict) compare.Verdict {
 	return compare.Pass
 }
 
-// keepGate stores the record of a verdict. On a home that cannot be written
-// the verdict stands without a record.
+// keepGate stores the record of a verdict. Where that cannot be done, as on a
+// home that cannot be written or a full disk, the verdict stands without one.
 func (a *app) keepGate(ctx context.Context, baseline, candidate side, g compare.GateResult) (compare.GateResult, error) {
-	g.ID = a.p.NewID()
+	kept := g
+	kept.ID = a.p.NewID()
+	err := a.saveGate(ctx, baseline, candidate, kept)
+	switch {
+	case err == nil:
+		return kept, nil
+	case ctx.Err() != nil:
+		return g, err
+	}
+	a.say("! the verdict is not recorded: %v", err)
+	return g, nil
+}
+
+func (a *app) saveGate(ctx context.Context, baseline, candidate side, g compare.GateResult) error {
 	doc, err := json.Marshal(g)
 	if err != nil {
-		return g, fmt.Errorf("write the gate record: %w", err)
+		return fmt.Errorf("write the gate record: %w", err)
 	}
 	db, err := a.store(ctx)
 	if err != nil {
-		a.say("! the verdict is not recorded: %v", err)
-		return g, nil
+		return err
 	}
 	_, err = db.SaveGate(ctx, store.Gate{
 		ID: g.ID, Workspace: candidate.run.Workspace, BaselineRunID: baseline.run.ID, BaselineAgentID: baseline.agent.ID,
@@ -317,7 +329,7 @@ func (a *app) keepGate(ctx context.Context, baseline, candidate side, g compare.
 		PolicyKey: g.PolicyKey, PolicyVersion: g.PolicyVersion, PolicyFingerprint: g.PolicyFingerprint,
 		GeneratedAt: g.GeneratedAt, Document: doc,
 	})
-	return g, err
+	return err
 }
 
 func newCompareGate(a *app) *cobra.Command {

@@ -508,10 +508,7 @@ func TestJudgesThatCannotBe(t *testing.T) {
 // bills what it sent, heard or not.
 func TestJudgeBudgetIsNeverPassed(t *testing.T) {
 	t.Parallel()
-	runs := 1000
-	if testing.Short() {
-		runs = 100
-	}
+	runs := rounds(100, 1000)
 	var mu sync.Mutex
 	var r *rand.Rand
 	var tokens, calls int64

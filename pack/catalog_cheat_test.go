@@ -39,16 +39,22 @@ func cheats() []cheat {
 	}
 }
 
+// Where graders are programs, which take a while, each cheat tries every other
+// case, and each case meets every other cheat; all of them when there is time.
 func TestCatalogCheatsPassNothing(t *testing.T) {
 	eachCatalogued(t, func(t *testing.T, p *pack.Pack, reference script) {
-		for _, cheat := range cheats() {
-			for _, c := range p.InputSets[0].Cases {
+		scorer, some := compiled(t, p), p.Mode() == pack.Native && !slow()
+		for i, cheat := range cheats() {
+			for j, c := range p.InputSets[0].Cases {
+				if some && (i+j)%2 == 1 {
+					continue
+				}
 				scripts := cheat.scripts(mark{p, c, reference})
 				if len(scripts) == 0 {
 					t.Errorf("%s: an agent that %s was not tried", c.Key(), cheat.name)
 				}
 				for _, replies := range scripts {
-					st := &stage{t: t, p: p, c: c, dir: t.TempDir(), clumsy: true, users: reference.Simulators}
+					st := &stage{t: t, p: p, c: c, dir: t.TempDir(), clumsy: true, users: reference.Simulators, scorer: scorer}
 					if trial := st.play(replies); trial.Outcome != scoring.OutcomeFailed {
 						t.Errorf("%s: an agent that %s is %s (%s) with %+v", c.Key(), cheat.name, trial.Outcome, trial.Reason, replies)
 					}

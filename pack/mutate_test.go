@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -16,7 +17,10 @@ import (
 // the promises of checkParsed, and are read the same way twice.
 func TestMutations(t *testing.T) {
 	t.Parallel()
-	const lots, each = 8, 400
+	lots, each := 8, 100
+	if slow() {
+		each = 400
+	}
 	seeds := documents(t)
 	for lot := range uint64(lots) {
 		t.Run(fmt.Sprint(lot), func(t *testing.T) {
@@ -38,6 +42,9 @@ func TestMutations(t *testing.T) {
 		})
 	}
 }
+
+// slow says that there is time for all of what is otherwise tried in part.
+func slow() bool { return os.Getenv("AGENTCLASH_SLOW") != "" }
 
 // mutator damages documents.
 type mutator struct {

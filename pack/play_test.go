@@ -53,13 +53,14 @@ func readScript(t *testing.T, text []byte) script {
 func play(t *testing.T, p *pack.Pack, s script) map[string]scoring.Outcome {
 	t.Helper()
 	outcomes := map[string]scoring.Outcome{}
+	scorer := compiled(t, p)
 	for _, set := range p.InputSets {
 		for _, c := range set.Cases {
 			replies, ok := s.Cases[c.Key()]
 			if !ok {
 				t.Fatalf("the script has no replies for case %q", c.Key())
 			}
-			trial := (&stage{t: t, p: p, c: c, dir: t.TempDir(), users: s.Simulators}).play(replies)
+			trial := (&stage{t: t, p: p, c: c, dir: t.TempDir(), users: s.Simulators, scorer: scorer}).play(replies)
 			outcomes[set.Key+"/"+c.Key()] = trial.Outcome
 			t.Logf("%s %s: %s %s", p.Pack.Slug, c.Key(), trial.Outcome, trial.Reason)
 		}
@@ -78,19 +79,29 @@ type stage struct {
 	// clumsy says that the calls may fail, as those of an agent that has no
 	// idea what it is doing.
 	clumsy bool
+	// scorer is made of the pack when there is none yet.
+	scorer *scoring.Scorer
+}
+
+func compiled(t *testing.T, p *pack.Pack) *scoring.Scorer {
+	t.Helper()
+	scorer, problems := scoring.Compile(p.Version.EvaluationSpec)
+	if scorer == nil {
+		t.Fatal(problems)
+	}
+	return scorer
 }
 
 func (s *stage) play(replies []scriptReply) scoring.Trial {
 	s.t.Helper()
-	scorer, problems := scoring.Compile(s.p.Version.EvaluationSpec)
-	if scorer == nil {
-		s.t.Fatal(problems)
+	if s.scorer == nil {
+		s.scorer = compiled(s.t, s.p)
 	}
 	ev, code := s.act(replies)
-	s.grade(scorer, &ev)
+	s.grade(s.scorer, &ev)
 	trial := scoring.Trial{CaseKey: s.c.Key()}
-	scorer.Measure(&trial, ev)
-	scorer.Decide(&trial, scorer.Score(ev), code)
+	s.scorer.Measure(&trial, ev)
+	s.scorer.Decide(&trial, s.scorer.Score(ev), code)
 	return trial
 }
 

@@ -51,7 +51,7 @@ func TestSchemaIsStricter(t *testing.T) {
 func TestSchemaAgrees(t *testing.T) {
 	t.Parallel()
 	every := 19 // the changes that are tried; all of them when there is time
-	if os.Getenv("AGENTCLASH_SLOW") == "1" {
+	if slow() {
 		every = 1
 	}
 	schema := compiledSchema(t)

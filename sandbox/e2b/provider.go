@@ -3,7 +3,6 @@ package e2b
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
 
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/guestbox"
