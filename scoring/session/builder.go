@@ -69,6 +69,7 @@ func (c *count) tally() stats.Tally {
 
 // pass is one repetition of one run: every case once.
 type pass struct {
+	trials     int // valid
 	overall    sum
 	dimensions []sum
 	cost       sum
@@ -169,6 +170,7 @@ func (j *Joined) Add(t scoring.Trial) {
 
 // add lets scoring say what a valid trial contributes to its agent's scorecard.
 func (p *pass) add(spec scoring.Spec, t scoring.Trial) {
+	p.trials++
 	part := scoring.Aggregate(spec, []scoring.Trial{t}, 0)
 	if part.OverallScore != nil {
 		p.overall.add(*part.OverallScore)

@@ -45,10 +45,24 @@ func (b *Builder) about(p *participant) (list []string) {
 		n := len(slices.DeleteFunc(slices.Clone(tallies), func(t stats.Tally) bool { return t.Trials > few }))
 		warn("pass@k ends at k %d, as %d of %d cases have no more valid trials; others have up to %d", few, n, len(tallies), most)
 	}
+	if least, most := p.uneven(); least < most {
+		warn("its repetitions have %d to %d valid trials: the mean over repetitions is not that over trials", least, most)
+	}
 	if len(p.passes) == 1 {
 		warn("one repetition: how its scores spread is not known")
 	}
 	return list
+}
+
+// uneven is how many valid trials the repetitions have, at least and at most.
+func (p *participant) uneven() (least, most int) {
+	for i, s := range p.passes {
+		if i == 0 {
+			least = s.trials
+		}
+		least, most = min(least, s.trials), max(most, s.trials)
+	}
+	return least, most
 }
 
 // changed names cases of one key that are not the same in every run.

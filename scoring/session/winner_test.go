@@ -134,7 +134,8 @@ func TestBuilderCountsWhatHasEnded(t *testing.T) {
 	near(t, "correctness", p.Dimensions["correctness"].Mean, (0.5+0.25+0.5+0.5)/4)
 	near(t, "cost", p.CostUSD.Total, 1.5) // one repetition has a trial without a price
 	want := []string{"Agent: 2 deployments have this label: its runs were not of one agent", "Agent: 1 of 8 planned trials have not ended",
-		"Agent: 2 invalid trials are in no number", "Agent: pass@k ends at k 1, as 1 of 2 cases have no more valid trials; others have up to 4"}
+		"Agent: 2 invalid trials are in no number", "Agent: pass@k ends at k 1, as 1 of 2 cases have no more valid trials; others have up to 4",
+		"Agent: its repetitions have 1 to 2 valid trials: the mean over repetitions is not that over trials"}
 	if w := b.Warnings(); !slices.Equal(w, want) {
 		t.Errorf("got %q", w)
 	}
