@@ -128,14 +128,12 @@ func (a *app) sessionWinner(ctx context.Context, db *store.DB, runs []store.Run,
 	if err != nil {
 		return session.Comparison{}, err
 	}
-	plans := map[string]plan.Plan{}
-	for _, l := range lanes {
-		planned, ok := plans[l.run.ID]
-		if !ok {
+	var planned plan.Plan
+	for _, l := range lanes { // run by run
+		if planned.RunID != l.run.ID {
 			if planned, err = db.Plan(ctx, l.run.ID); err != nil {
 				return session.Comparison{}, err
 			}
-			plans = map[string]plan.Plan{l.run.ID: planned} // lanes come run by run
 		}
 		joined := b.Join(l.described(planned))
 		err := db.CaseCounts(ctx, l.agent.ID, func(c store.CaseCount) { joined.Count(c.CaseKey, c.Passed, c.Failed, c.Invalid) })
