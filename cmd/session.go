@@ -64,7 +64,10 @@ func runSessionList(ctx context.Context, a *app, o pageOptions) error {
 		page.Total, page.HasMore = total, o.offset+len(list) < total
 	}
 	return a.print(page, func(w io.Writer, v view.Options) error {
-		if page.Total == 0 {
+		switch {
+		case ok && !db.KnowsSessions():
+			a.say("! the store was made by an agentclash without sessions, and cannot be written to be brought up to date")
+		case page.Total == 0:
 			a.say("! there are no sessions yet: agentclash eval start with --repetitions 2 or more, or with --session NAME, makes one")
 		}
 		if page.HasMore {
