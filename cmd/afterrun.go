@@ -171,6 +171,9 @@ func (a *app) printStart(ctx context.Context, planned *plan.Plan, result engine.
 	case result.Agents[0].Scorecard.Trials > shownTrials:
 		a.say("next: agentclash eval scorecard %s", short(planned.RunID))
 	}
+	if planned.Session != "" || planned.Options.Repetitions > 1 && planned.Options.Shard == nil && planned.RetryOf == "" {
+		a.say("next: agentclash eval session get %s", short(planned.RunID))
+	}
 	if result.Status == "interrupted" {
 		a.say("next: agentclash run resume %s", short(planned.RunID))
 	}

@@ -260,8 +260,15 @@ func (a *app) printImport(ctx context.Context, db *store.DB, b *bundle.File, r b
 		}
 		d.OtherRuns = append(d.OtherRuns, view.OtherRun{As: o.As, RunID: o.RunID, Name: o.Name, Here: err == nil})
 	}
+	wanted, err := a.missedSession(ctx, db, r.ID)
+	if err != nil {
+		return err
+	}
 	return a.print(d, func(w io.Writer, v view.Options) error {
 		a.say("✓ imported run %s from %s", r.Name, name)
+		if wanted != "" {
+			a.say("note: run %s was started into the session %q, which is another one here: it is not in it", r.Name, wanted)
+		}
 		for _, o := range d.OtherRuns {
 			if !o.Here {
 				a.say("note: run %s, which this one names as %s, is not here", strings.TrimSpace(o.Name+" "+o.RunID), o.As)

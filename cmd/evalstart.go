@@ -22,7 +22,8 @@ import (
 )
 
 func newEval(a *app) *cobra.Command {
-	return group("eval", "Run agents on a challenge pack, and read what came of it", newEvalStart(a), newEvalScorecard(a), newEvalRescore(a))
+	return group("eval", "Run agents on a challenge pack, and read what came of it", newEvalStart(a), newEvalScorecard(a), newEvalRescore(a),
+		newEvalSession(a), newEvalList(a))
 }
 
 // startOptions are the flags of eval start and run create.
@@ -33,6 +34,7 @@ type startOptions struct {
 	models      []string
 	cases       []string
 	name        string
+	session     string
 	plan        plan.Options
 	limits      limitFlags
 	shard       string
@@ -94,6 +96,7 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.models, "model", nil, "provider/model to run without a deployment; repeatable")
 	f.StringArrayVar(&o.cases, "case", nil, "run only this case; repeatable")
 	f.StringVar(&o.name, "name", "", "name of the run (default: slug and time)")
+	f.StringVar(&o.session, "session", "", sessionUsage)
 	f.StringVar(&o.shard, "shard", "", "run only part I of N of the cases, as I/N; run merge puts the parts together")
 	f.BoolVar(&o.follow, "follow", false, "show what happens while it happens")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan and its price ceiling, and run nothing")
@@ -132,7 +135,7 @@ func (o *startOptions) check(a *app) error {
 	if err := checkRunName(o.name); err != nil {
 		return err
 	}
-	if err := o.checkShard(); err != nil {
+	if err := errors.Join(o.checkShard(), o.checkSession()); err != nil {
 		return err
 	}
 	if o.since != "" && !o.affected {
@@ -217,6 +220,9 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	// a plan made before anything is opened refuses what is wrong with the
 	// request first
 	planned, err := a.planStart(ctx, &o, p, deployments)
+	if err == nil {
+		err = a.checkJoin(ctx, planned)
+	}
 	if err != nil {
 		return err
 	}
@@ -271,7 +277,7 @@ func (a *app) planStart(ctx context.Context, o *startOptions, p *pack.Pack, depl
 	}
 	req := plan.Request{
 		Pack: p, InputSet: o.inputSet, Cases: o.cases, Deployments: deployments, Options: o.plan,
-		Regressions: o.regressions.refs, Name: o.name, Workspace: workspace, Now: a.p.Now, NewID: a.p.NewID,
+		Regressions: o.regressions.refs, Name: o.name, Session: o.session, Workspace: workspace, Now: a.p.Now, NewID: a.p.NewID,
 		Sandbox: sandbox.Description{Image: o.imageFor(p)},
 	}
 	ends, err := o.limits.options(a.p.Now())

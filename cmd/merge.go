@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 
 type mergeOptions struct {
 	name     string
+	session  string
 	limit    int64
 	exitCode bool
 	gate     bool
@@ -49,13 +51,14 @@ shards of one; 66 a run or a file is not there.`,
 			case o.gate && o.exitCode:
 				return usage("--gate and --exit-code both decide the exit status: choose one")
 			}
-			if err := checkRunName(o.name); err != nil {
+			if err := errors.Join(checkRunName(o.name), checkSessionName(o.session)); err != nil {
 				return err
 			}
 			return runMerge(c.Context(), a, o, args)
 		},
 	}
 	c.Flags().StringVar(&o.name, "name", "", "name of the run (default: slug and time)")
+	c.Flags().StringVar(&o.session, "session", "", sessionUsage)
 	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit 1 when an agent did not pass, 3 when too many trials were invalid")
 	c.Flags().BoolVar(&o.gate, "gate", false, "compare with the baseline and exit with the verdict")
 	addMaxBytes(c, &o.limit)
@@ -91,6 +94,9 @@ func runMerge(ctx context.Context, a *app, o mergeOptions, args []string) error 
 		parts = append(parts, p)
 	}
 	planned, err := a.planMerge(parts, o)
+	if err == nil {
+		err = a.checkJoin(ctx, planned)
+	}
 	if err != nil {
 		return err
 	}
@@ -111,7 +117,7 @@ func (a *app) planMerge(parts []part, o mergeOptions) (*plan.Plan, error) {
 	for i, p := range parts {
 		plans[i] = p.plan
 	}
-	planned, err := plan.Merge(plans, parts[0].src, plan.Request{Name: o.name, Workspace: workspace, Now: a.p.Now, NewID: a.p.NewID})
+	planned, err := plan.Merge(plans, parts[0].src, plan.Request{Name: o.name, Session: o.session, Workspace: workspace, Now: a.p.Now, NewID: a.p.NewID})
 	if err != nil {
 		return nil, &failure{status: statusUsage, code: "not_mergeable", err: fmt.Errorf("merge: %w", err)}
 	}

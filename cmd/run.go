@@ -69,6 +69,13 @@ func newRunList(a *app) *cobra.Command {
 	return c
 }
 
+// newEvalList is run list under the noun that starts runs.
+func newEvalList(a *app) *cobra.Command {
+	c := newRunList(a)
+	c.Example = "  agentclash eval list"
+	return c
+}
+
 func runRunList(ctx context.Context, a *app, o pageOptions) error {
 	if err := o.check(); err != nil {
 		return err
@@ -133,6 +140,16 @@ func (a *app) viewPlannedRun(ctx context.Context, db *store.DB, r store.Run) (vi
 	}
 	v.Sandbox, v.Cases, v.Repetitions, v.Seed = planned.Sandbox.Kind, len(planned.Cases), planned.Options.Repetitions, planned.Options.Seed
 	v.Cache, v.Shard = planned.Cache, shardOf(&planned)
+	s, ok, err := db.SessionOf(ctx, r.ID)
+	if ok {
+		v.Session = s.Name
+	}
+	if err == nil {
+		v.Coverage, err = regressionCoverage(ctx, db, r, planned)
+	}
+	if err != nil {
+		return v, err
+	}
 	for _, m := range planned.Merged {
 		v.MergedFrom = append(v.MergedFrom, view.MergedRun(m))
 	}

@@ -126,6 +126,9 @@ func (m *importer) insertRun(r bundle.Run, pack int64) error {
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 		r.ID, m.ws, r.Name, fold(r.Name), r.Status, r.Reason, r.Mode, r.InputSet, pack, r.SpecDigest, planID, r.EventSchema, len(r.Agents), r.Trials,
 		instant(r.CreatedAt), instant(r.StartedAt), instant(r.FinishedAt), m.owner.ID, m.owner.PID, m.owner.Host, m.db.stamp()).Scan(&m.run)
+	if err == nil {
+		err = m.joinSession(planned)
+	}
 	if err != nil {
 		return err
 	}
@@ -140,6 +143,17 @@ func (m *importer) insertRun(r bundle.Run, pack int64) error {
 		m.agents = append(m.agents, row)
 	}
 	return m.open()
+}
+
+// joinSession puts the run into the session of its plan's name, unless runs of
+// something else are in the one that is called so here.
+func (m *importer) joinSession(planned plan.Plan) error {
+	err := m.db.joinSession(m.ctx, m.tx, m.run, planned)
+	if errors.Is(err, ErrConflict) {
+		planned.Session = ""
+		err = m.db.joinSession(m.ctx, m.tx, m.run, planned)
+	}
+	return err
 }
 
 // open prepares for the run's rows.

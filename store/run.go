@@ -136,6 +136,9 @@ func (db *DB) insertRun(ctx context.Context, tx *sql.Tx, n newRun) (int64, error
 		planned.RunID, ws, planned.Name, fold(planned.Name), Queued, planned.Mode, planned.InputSet, pack,
 		planned.SpecDigest, n.planID, event.SchemaVersion, len(planned.Agents), len(planned.Trials), instant(created),
 		owner.ID, owner.PID, owner.Host, db.stamp()).Scan(&run)
+	if err == nil {
+		err = db.joinSession(ctx, tx, run, planned)
+	}
 	return run, err
 }
 

@@ -311,6 +311,8 @@ func renderers() []renderer {
 		draws("run", runDocument, view.RunDetails),
 		draws("agents", func() view.List[view.RunAgent] { return runDocument().Agents }, view.RunAgents),
 		draws("ranking", ranking, view.RankingTable),
+		draws("session", sessionDocument, view.Session),
+		draws("sessions", sessionPage, view.SessionList),
 		draws("events", facts, emitAll(view.Events)),
 		draws("follow", facts, emitAll(view.Follow)),
 		draws("replay", replay, view.Replay),

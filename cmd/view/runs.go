@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"io"
 	"strconv"
 	"time"
@@ -9,26 +10,45 @@ import (
 // Run is a run as `run list` and `run get` print it. What only the plan knows
 // (sandbox, cases, repetitions, seed) is left out of lists.
 type Run struct {
-	RunID       string         `json:"run_id"`
-	Name        string         `json:"name"`
-	Status      string         `json:"status"`
-	Reason      string         `json:"reason"`
-	WorkspaceID string         `json:"workspace_id"`
-	Pack        Pack           `json:"pack"`
-	InputSet    string         `json:"input_set"`
-	Mode        string         `json:"execution_mode"`
-	Sandbox     string         `json:"sandbox,omitempty"`
-	Cases       int            `json:"cases,omitempty"`
-	Repetitions int            `json:"repetitions,omitempty"`
-	Seed        int64          `json:"seed,omitempty"`
-	Recording   *Recording     `json:"recording,omitempty"`
-	Cache       bool           `json:"cache,omitempty"`
-	Shard       string         `json:"shard,omitempty"` // the part of the cases that the run has
-	MergedFrom  []MergedRun    `json:"merged_from,omitempty"`
-	Agents      List[RunAgent] `json:"agents"`
-	CreatedAt   time.Time      `json:"created_at"`
-	StartedAt   *time.Time     `json:"started_at"`
-	FinishedAt  *time.Time     `json:"finished_at"`
+	RunID       string      `json:"run_id"`
+	Name        string      `json:"name"`
+	Status      string      `json:"status"`
+	Reason      string      `json:"reason"`
+	WorkspaceID string      `json:"workspace_id"`
+	Pack        Pack        `json:"pack"`
+	InputSet    string      `json:"input_set"`
+	Mode        string      `json:"execution_mode"`
+	Sandbox     string      `json:"sandbox,omitempty"`
+	Cases       int         `json:"cases,omitempty"`
+	Repetitions int         `json:"repetitions,omitempty"`
+	Seed        int64       `json:"seed,omitempty"`
+	Recording   *Recording  `json:"recording,omitempty"`
+	Cache       bool        `json:"cache,omitempty"`
+	Shard       string      `json:"shard,omitempty"` // the part of the cases that the run has
+	MergedFrom  []MergedRun `json:"merged_from,omitempty"`
+	Session     string      `json:"session,omitempty"` // the name of the session that the run is in
+	// Coverage is how the run did on regression cases; left out of lists.
+	Coverage   *RegressionCoverage `json:"regression_coverage,omitempty"`
+	Agents     List[RunAgent]      `json:"agents"`
+	CreatedAt  time.Time           `json:"created_at"`
+	StartedAt  *time.Time          `json:"started_at"`
+	FinishedAt *time.Time          `json:"finished_at"`
+}
+
+// RegressionCoverage counts the cases of regression suites that a run has.
+type RegressionCoverage struct {
+	Suites         List[SuiteCoverage] `json:"suites"`
+	UnmatchedCases int                 `json:"unmatched_cases"` // of the run, that are in no suite
+}
+
+// SuiteCoverage is how the cases of one suite did. What neither passed nor failed
+// has no valid trial.
+type SuiteCoverage struct {
+	ID        string `json:"id"` // a suite's name is its id
+	Name      string `json:"name"`
+	CaseCount int    `json:"case_count"`
+	PassCount int    `json:"pass_count"`
+	FailCount int    `json:"fail_count"`
 }
 
 // MergedRun is a shard that a run was put together from.
@@ -112,6 +132,11 @@ func RunDetails(w io.Writer, r Run, o Options) error {
 	}
 	b.Add("Cases", strconv.Itoa(r.Cases))
 	b.Add("Repetitions", strconv.Itoa(r.Repetitions))
+	if r.Coverage != nil {
+		for _, s := range r.Coverage.Suites {
+			b.Add("Regression suite", fmt.Sprintf("%s: %d of %s passed, %d failed", s.Name, s.PassCount, count(s.CaseCount, "case"), s.FailCount))
+		}
+	}
 	b.Add("Seed", strconv.FormatInt(r.Seed, 10))
 	switch rec := r.Recording; {
 	case rec != nil && rec.Digest != "":
@@ -124,6 +149,9 @@ func RunDetails(w io.Writer, r Run, o Options) error {
 	}
 	for _, m := range r.MergedFrom {
 		b.Add("Merged from", m.Name+" ("+o.ID(m.RunID)+"), shard "+m.Shard+", "+count(m.Cases, "case"))
+	}
+	if r.Session != "" {
+		b.Add("Session", r.Session)
 	}
 	b.Add("Created", o.Time(r.CreatedAt))
 	b.Add("Started", o.timePtr(r.StartedAt))

@@ -367,6 +367,7 @@ func TestEmptyListsWriteNothing(t *testing.T) {
 	o := view.Options{Now: noon, Width: 80}
 	for name, write := range map[string]func(io.Writer) error{
 		"runs":        func(w io.Writer) error { return view.RunList(w, view.Page[view.Run]{}, o) },
+		"sessions":    func(w io.Writer) error { return view.SessionList(w, view.Page[view.SessionItem]{}, o) },
 		"packs":       func(w io.Writer) error { return view.PackList(w, view.Page[view.PackEntry]{}, o) },
 		"deployments": func(w io.Writer) error { return view.DeploymentList(w, view.Page[view.Deployment]{}, o) },
 		"baseline":    func(w io.Writer) error { return view.Baseline(w, view.BaselineDocument{}, o) },

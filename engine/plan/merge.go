@@ -32,7 +32,7 @@ func Merge(parts []Plan, src *pack.Pack, req Request) (*Plan, error) {
 		}
 	}
 	p := parts[0]
-	p.RunID, p.CreatedAt, p.Workspace, p.Name = req.NewID(), req.Now().UTC(), req.Workspace, req.Name
+	p.RunID, p.CreatedAt, p.Workspace, p.Name, p.Session = req.NewID(), req.Now().UTC(), req.Workspace, req.Name, req.Session
 	if p.Cases, err = allCases(parts); err != nil {
 		return nil, err
 	}

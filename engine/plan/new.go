@@ -31,6 +31,7 @@ type Request struct {
 	Regressions map[string][]scoring.Regression
 	Options     Options
 	Name        string // "" makes one
+	Session     string // to start the run into; "" for none
 	Workspace   string
 	Sandbox     sandbox.Description
 	Now         func() time.Time
@@ -56,7 +57,7 @@ func New(req Request) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{
-		RunID: req.NewID(), Name: req.Name, Workspace: req.Workspace, CreatedAt: req.Now().UTC(),
+		RunID: req.NewID(), Name: req.Name, Session: req.Session, Workspace: req.Workspace, CreatedAt: req.Now().UTC(),
 		Pack: event.PackRef{
 			Slug: req.Pack.Pack.Slug, Name: req.Pack.Pack.Name, Version: req.Pack.Version.Number, Digest: packDigest,
 		},

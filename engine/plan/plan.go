@@ -36,6 +36,9 @@ type Plan struct {
 	// Affected are the runs, newest first, whose trials may stand for this run's;
 	// none when every trial is run.
 	Affected []string `json:"affected_since,omitempty"`
+	// Session names the session that the run was started into; "" for none, or
+	// for one of its own.
+	Session string `json:"session,omitempty"`
 	// RetryOf is the run whose failed trials this one runs again.
 	RetryOf string `json:"retry_of,omitempty"`
 	// Merged are the runs that this one was put together from, by shard; none for a

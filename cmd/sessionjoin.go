@@ -1,0 +1,77 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/agentclash/agentclash/engine/plan"
+	"github.com/agentclash/agentclash/store"
+)
+
+const sessionUsage = "session to start the run into, by name; made when it is new (see eval session)"
+
+// checkSession refuses a session of runs that are no new evidence.
+func (o *startOptions) checkSession() error {
+	if o.session == "" {
+		return nil
+	}
+	switch {
+	case o.shard != "":
+		return usage("--session takes whole runs, and a shard is a part of one: give --session to run merge")
+	case o.affected:
+		return usage("--session counts every trial as new, and --affected has earlier ones stand for them: choose one")
+	case o.tape.replay != "" || o.tape.cache:
+		return usage("--session counts every trial as new, and --replay and --cache answer with what was said before: leave them out")
+	}
+	return checkSessionName(o.session)
+}
+
+// checkSessionName refuses a name that would hide what a selector means.
+func checkSessionName(name string) error {
+	trimmed := strings.ToLower(strings.TrimSpace(name))
+	switch {
+	case name != "" && trimmed == "":
+		return usage("--session needs a name")
+	case trimmed == store.Latest || trimmed == store.Baseline:
+		return usage("--session %s is taken: it means a session already", trimmed)
+	case len(name) > maxSessionName:
+		return usage("--session is a name of at most %d bytes", maxSessionName)
+	}
+	return nil
+}
+
+const maxSessionName = 200
+
+// checkJoin refuses a run that its session has no place for, before anything is
+// written.
+func (a *app) checkJoin(ctx context.Context, planned *plan.Plan) error {
+	if planned.Session == "" {
+		return nil
+	}
+	if len(planned.Affected) > 0 || planned.Cache || planned.Recording != nil && planned.Recording.Mode == plan.Replayed {
+		return usage("--session counts every trial as new, and the trials of this run stand for earlier ones or were replayed")
+	}
+	db, ok, err := a.reading(ctx)
+	if err != nil || !ok {
+		return err
+	}
+	err = db.CheckSession(ctx, planned.Workspace, planned.Session, planned.Pack.Slug, planned.SpecDigest)
+	if errors.Is(err, store.ErrConflict) {
+		return (&failure{status: statusUsage, code: "conflict", err: err}).hint("give another --session; agentclash eval session list shows those there are")
+	}
+	return err
+}
+
+// missedSession is the name of the session that an imported run was started into
+// and could not be put into here; "" for none.
+func (a *app) missedSession(ctx context.Context, db *store.DB, runID string) (string, error) {
+	planned, err := db.Plan(ctx, runID)
+	if err != nil || planned.Session == "" {
+		return "", err
+	}
+	if s, ok, err := db.SessionOf(ctx, runID); err != nil || ok && !s.Single {
+		return "", err
+	}
+	return planned.Session, nil
+}
