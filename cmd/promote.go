@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -238,18 +237,18 @@ func (a *app) keepCase(ctx context.Context, selector, slug string, c regression.
 	if err != nil {
 		return view.Promotion{}, err
 	}
+	release, err := holdSuite(ctx, path)
+	if err != nil {
+		return view.Promotion{}, err
+	}
+	defer release()
 	if !exists(path) {
 		return a.firstCase(path, selector, slug, c)
 	}
 	var d view.Promotion
-	err = a.editSuite(ctx, selector, func(s suiteFile) ([]byte, error) {
-		switch {
-		case !strings.EqualFold(s.Pack, slug):
-			return nil, &failure{status: statusUsage, code: "regression_suite_pack_mismatch",
-				err: fmt.Errorf("suite %s is of pack %q, the failure of %q", s.Name, s.Pack, slug), next: "name another suite: --suite NAME"}
-		case s.Status == regression.Archived:
-			return nil, (&failure{status: statusUsage, code: "regression_suite_archived", err: fmt.Errorf("suite %s is archived", s.Name)}).
-				hint("agentclash regression-suite activate %s", s.Name)
+	err = a.changeSuite(selector, func(s suiteFile) ([]byte, error) {
+		if err := s.takes(slug); err != nil {
+			return nil, err
 		}
 		i := s.Same(c)
 		for _, ref := range known {
@@ -272,14 +271,10 @@ func (a *app) keepCase(ctx context.Context, selector, slug string, c regression.
 
 // firstCase makes a suite with a case.
 func (a *app) firstCase(path, selector, slug string, c regression.Case) (view.Promotion, error) {
-	name := selector
-	if looksLikePath(selector) {
-		name = strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".yaml"), ".yml")
-		if err := regression.CheckName(name); err != nil {
-			return view.Promotion{}, usage("%s: %w", a.shown(path), err)
-		}
+	s, err := a.newSuite(path, selector, slug)
+	if err != nil {
+		return view.Promotion{}, err
 	}
-	s := regression.New(name, slug, review.Warning, "", a.p.Now())
 	s.Cases = []regression.Case{c}
 	src, err := s.Source()
 	if err != nil {

@@ -379,32 +379,6 @@ func TestTextsSurvive(t *testing.T) {
 	}
 }
 
-func TestWriteNeverLosesAnotherChange(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "sub", "s.yaml")
-	if err := regression.Write(file, nil, []byte("one")); err != nil {
-		t.Fatal(err)
-	}
-	if err := regression.Write(file, nil, []byte("two")); !errors.Is(err, regression.ErrChanged) {
-		t.Errorf("a file that was made meanwhile: %v", err)
-	}
-	if err := regression.Write(file, []byte("zero"), []byte("two")); !errors.Is(err, regression.ErrChanged) {
-		t.Errorf("a file that was changed meanwhile: %v", err)
-	}
-	if err := os.Chmod(file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := regression.Write(file, []byte("one"), []byte("two")); err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(file)
-	left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*"))
-	hidden, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".suite*"))
-	if err != nil || info.Mode().Perm() != 0o600 || len(left)+len(hidden) != 1 {
-		t.Errorf("mode %v, files %v %v, %v", info.Mode(), left, hidden, err)
-	}
-}
-
 func TestHome(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -19,6 +19,10 @@ const (
 	Rejected = "rejected"
 )
 
+// Manual is the mode of cases that no failure was promoted to: written by hand, or
+// taken over from another tool.
+const Manual = "manual"
+
 // Suite is a file of regression cases of one pack.
 type Suite struct {
 	SchemaVersion   int    `json:"schema_version"`
@@ -50,7 +54,8 @@ type Case struct {
 	// Output is what the agent gave when it failed, of a case in the mode
 	// output_only.
 	Output *string `json:"output,omitempty"`
-	Source *Source `json:"source,omitempty"`
+	Source *Source `json:"source,omitempty"` // of a failure that was promoted
+	Import *Import `json:"import,omitempty"` // of what was taken over from another tool
 }
 
 // File is an asset that the case needs, as it was. A file that comes with the
