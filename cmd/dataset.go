@@ -224,7 +224,27 @@ func (a *app) readCases(ctx context.Context, p *pack.Pack, o *datasetOptions, fi
 		return nil, report, unfit(file, err)
 	}
 	report.Format = format
+	a.sayUnfilled(p, o.challenge, cases)
 	return cases, report, ctx.Err()
+}
+
+// sayUnfilled warns of what of the challenge's text the cases do not fill in: an
+// agent would be asked it as it is.
+func (a *app) sayUnfilled(p *pack.Pack, challenge string, cases []convert.Case) {
+	ch, ok := p.Challenge(challenge)
+	if !ok || !p.Asks() {
+		return
+	}
+	lacking := map[string]int{}
+	for _, c := range cases {
+		_, missing := c.RenderStrict(ch.Prompt())
+		for _, name := range missing {
+			lacking[name]++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(lacking)) {
+		a.say("! %d of %d cases have no value for {{%s}}, which stays in the text of challenge %s as it is: --map input.%s=COLUMN", lacking[name], len(cases), name, challenge, name)
+	}
 }
 
 // target is the input set that the flags mean; its challenge becomes that of the
