@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -71,7 +70,7 @@ what the agent gave.`,
 
 // promotionFile reads a promotion from a file.
 func (a *app) promotionFile(name string, o *promotion) error {
-	src, err := a.readSmall(name)
+	src, err := a.readBounded(name, pack.MaxBytes)
 	if err != nil {
 		return err
 	}
@@ -160,7 +159,7 @@ func (a *app) sayPromoted(w io.Writer, d view.Promotion, v view.Options) error {
 	if d.Created {
 		a.say("✓ case %s of suite %s is %s", d.CaseID, d.Suite, d.Status)
 	} else {
-		a.say("! suite %s has this failure already: case %s, which is %s", d.Suite, d.CaseID, d.Status)
+		a.say("! suite %s has this case already: %s, which is %s", d.Suite, d.CaseID, d.Status)
 	}
 	if d.Redacted {
 		a.say("! a real secret was taken out of the case: it is not exactly what the agent had")
@@ -198,7 +197,10 @@ func (a *app) failed(ctx context.Context, db *store.DB, r store.Run, agent, what
 	}
 	filter := review.Filter{Agent: agent}
 	items = slices.DeleteFunc(items, func(i review.Item) bool { return !filter.Keeps(i) })
-	found := slices.DeleteFunc(slices.Clone(items), func(i review.Item) bool { return !strings.EqualFold(i.CaseKey, what) })
+	found := slices.DeleteFunc(slices.Clone(items), func(i review.Item) bool { return i.CaseKey != what })
+	if len(found) == 0 {
+		found = slices.DeleteFunc(slices.Clone(items), func(i review.Item) bool { return !strings.EqualFold(i.CaseKey, what) })
+	}
 	// a failed trial stands before an invalid one of the same case
 	slices.SortStableFunc(found, func(a, b review.Item) int { return strings.Compare(a.Outcome, b.Outcome) })
 	if len(found) == 0 && len(what) >= 6 {
@@ -293,12 +295,4 @@ func promoted(s suiteFile, c regression.Case, created bool) view.Promotion {
 		d.Fingerprint, d.ClusterKey = c.Source.Fingerprint, c.Source.ClusterKey
 	}
 	return d
-}
-
-// readSmall reads a file of settings.
-func (a *app) readSmall(name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(io.LimitReader(a.p.In, pack.MaxBytes+1))
-	}
-	return os.ReadFile(a.path(name))
 }

@@ -124,16 +124,16 @@ func (s *Suite) Find(id string) int {
 }
 
 // Same is the place of the case that a promoted one would only repeat, -1 for
-// none: one of the same cluster of failures, else one of the same challenge and
-// case.
+// none: one of the same challenge and key, whose content is the same or was when
+// it was promoted. A case that has changed in the pack since is another one.
 func (s *Suite) Same(c Case) int {
+	content := contentOf(c.Document.Normalized())
 	for i, other := range s.Cases {
-		if c.Source != nil && other.Source != nil && other.Source.ClusterKey == c.Source.ClusterKey {
-			return i
+		if other.Document.ChallengeKey != c.Document.ChallengeKey || other.Document.Key() != c.Document.Key() {
+			continue
 		}
-	}
-	for i, other := range s.Cases {
-		if other.Document.ChallengeKey == c.Document.ChallengeKey && other.Document.Key() == c.Document.Key() {
+		was := c.Source != nil && other.Source != nil && c.Source.CaseDigest != "" && c.Source.CaseDigest == other.Source.CaseDigest
+		if was || contentOf(other.Document.Normalized()) == content {
 			return i
 		}
 	}

@@ -317,6 +317,8 @@ func TestCheck(t *testing.T) {
 		"a code of its own":    on(3, func(x *Trial) { x.Code = "unavailable" }),
 		"another try's result": on(3, func(x *Trial) { x.Attempts[1].Result = result(1, `"outcome":"passed"`) }),
 		"a blob that is none":  func(l []Record) []Record { return blobResult(l, `{"trial_id":`) },
+		"a name of two lines":  on(0, func(r *Run) { r.Name = "run\n✓ imported" }),
+		"an endless name":      on(0, func(r *Run) { r.Name = strings.Repeat("n", MaxName+1) }),
 		"another run by name":  on(0, func(r *Run) { r.Others[0].RunID = "\x1b[2J" }),
 		"another for nothing":  on(0, func(r *Run) { r.Others[0].As = "friend" }),
 		"a result of none":     on(3, func(x *Trial) { x.Attempts[1].Result = nil }),

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -164,8 +167,8 @@ func (c *Check) checkRun(r Run) error {
 		return errors.New("its ids differ")
 	case r.EventSchema > event.SchemaVersion:
 		return fmt.Errorf("%w: its events are of schema %.20s", ErrNewer, r.EventSchema)
-	case r.EventSchema == "" || r.Name == "" || r.CreatedAt.IsZero():
-		return errors.New("its name, date or schema is missing")
+	case r.EventSchema == "" || !IsName(r.Name) || r.CreatedAt.IsZero():
+		return errors.New("its name, date or schema is missing, or the name is none")
 	case !slices.Contains(runEnds, r.Status):
 		return fmt.Errorf("a run that is %.20q is not over", r.Status)
 	case p.Pack != r.Pack || p.InputSet != r.InputSet || p.Mode != r.Mode || p.SpecDigest != r.SpecDigest:
@@ -204,6 +207,14 @@ func (c *Check) checkRun(r Run) error {
 	}
 	c.planned = make([]bool, len(p.Cases)*c.lanes*p.Options.Repetitions)
 	return nil
+}
+
+// MaxName is how long the name of a run may be, in bytes.
+const MaxName = 1000
+
+// IsName says whether a text can be the name of a run: one line that can be shown.
+func IsName(name string) bool {
+	return name != "" && len(name) <= MaxName && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
 func isID(id string) bool { return len(id) == 36 && uuid.Validate(id) == nil }
