@@ -1,12 +1,16 @@
 package cmd
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/agentclash/agentclash/engine/filelock"
 )
 
 // writeWhole writes a file at once: whoever looks sees the old content or the
@@ -14,8 +18,9 @@ import (
 // stays one; what exists and is no file, such as /dev/stdout, is written to.
 func writeWhole(path string, write func(io.Writer) error) error {
 	mode := fs.FileMode(0o644)
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	path, err := followed(path)
+	if err != nil {
+		return err
 	}
 	info, err := os.Stat(path)
 	switch {
@@ -30,6 +35,52 @@ func writeWhole(path string, write func(io.Writer) error) error {
 		return err
 	}
 	return replace(path, mode, write)
+}
+
+// followed is the file that a link leads to; a link to nothing is refused, since
+// it would be replaced.
+func followed(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		return real, nil
+	}
+	if info, gone := os.Lstat(path); gone == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return "", &fs.PathError{Op: "write", Path: path, Err: errors.New("it is a link to nothing")}
+	}
+	return path, nil
+}
+
+// errChanged is the error for a file that somebody else changed meanwhile.
+var errChanged = errors.New("the file was changed meanwhile")
+
+// hold keeps other processes of this program from changing a file until release
+// is called. Directories are made.
+func hold(ctx context.Context, path string) (release func(), err error) {
+	if path, err = followed(path); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	return filelock.Hold(ctx, path)
+}
+
+// rewrite puts new content in the place of what a file has, which must be what was
+// read: nil stands for no file. It is to be held, since other programs alone are
+// noticed by their changes.
+func rewrite(path string, was, is []byte) error {
+	now, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && was == nil:
+	case err != nil:
+		return err
+	case was == nil || !bytes.Equal(now, was):
+		return &fs.PathError{Op: "write", Path: path, Err: errChanged}
+	}
+	return writeWhole(path, func(w io.Writer) error {
+		_, err := w.Write(is)
+		return err
+	})
 }
 
 // replace puts a new file in the place of what path names, once it is whole. Until

@@ -13,6 +13,7 @@ import (
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/plan"
 	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/store"
 	"github.com/agentclash/agentclash/store/bundle"
 )
@@ -129,40 +130,40 @@ func readBundle(b *bundle.File, c *bundle.Check) (bundle.Manifest, error) {
 
 // checkBundledPack sees that a pack is what its digests say, and the run's own what its
 // plan was made for.
-func checkBundledPack(p bundle.Pack, own *plan.Plan) error {
-	_, err := bundledPack(p, own)
-	return err
+func checkBundledPack(p bundle.Pack, own *plan.Plan) (scoring.Spec, error) {
+	_, spec, err := bundledPack(p, own)
+	return spec, err
 }
 
-func bundledPack(p bundle.Pack, own *plan.Plan) (*pack.Pack, error) {
-	src, err := pack.FromManifest(p.Manifest, p.Assets, p.Reference)
+func bundledPack(p bundle.Pack, own *plan.Plan) (src *pack.Pack, spec scoring.Spec, err error) {
+	src, err = pack.FromManifest(p.Manifest, p.Assets, p.Reference)
 	if err != nil {
-		return nil, err
+		return nil, spec, err
 	}
 	digest, err := src.Digest()
 	if err != nil {
-		return nil, err
+		return nil, spec, err
 	}
 	if digest != p.Digest || src.SpecDigest() != p.SpecDigest || src.Pack.Slug != p.Slug || src.Version.Number != p.Version {
-		return nil, errors.New("its content is not what its digest says")
+		return nil, spec, errors.New("its content is not what its digest says")
 	}
 	if own == nil {
-		return src, nil
+		return src, spec, nil
 	}
 	bound := *own
 	if err := bound.Reopen(src, plan.Progress{}); err != nil {
-		return nil, err
+		return nil, spec, err
 	}
 	for _, ref := range own.Cases {
 		digest, err := src.CaseDigest(own.InputSet, ref.Key)
 		if err != nil {
-			return nil, err
+			return nil, spec, err
 		}
 		if digest != ref.Digest {
-			return nil, fmt.Errorf("case %q is another than the plan's", ref.Key)
+			return nil, spec, fmt.Errorf("case %q is another than the plan's", ref.Key)
 		}
 	}
-	return src, nil
+	return src, bound.Spec, nil
 }
 
 func newRunImport(a *app) *cobra.Command {

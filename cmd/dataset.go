@@ -27,6 +27,7 @@ func newDataset(a *app) *cobra.Command {
 
 type datasetOptions struct {
 	pack, inputSet, challenge string
+	suite                     string
 	create, dryRun            bool
 	mode, format, out         string
 	pairs                     []string
@@ -42,7 +43,7 @@ const (
 func newDatasetImport(a *app) *cobra.Command {
 	var o datasetOptions
 	c := &cobra.Command{
-		Use: "import FILE|-", Short: "Put examples, transcripts or traces into an input set of a pack",
+		Use: "import FILE|-", Short: "Put examples, transcripts or traces into an input set of a pack, or into a regression suite",
 		Long: `Put the examples of a file into an input set of a pack's file, as cases. CSV, JSONL
 and JSON are read, datasets of OpenAI, Braintrust, LangSmith and Phoenix, conversations
 and OTLP/JSON traces; --format names the format where the file does not tell.
@@ -51,15 +52,30 @@ The rest of the pack's file stays as it is, comments included. A row that does n
 is refused, all of them at once, and then nothing is changed; so is a result that is
 not a valid pack. Secrets that agentclash knows are taken out.
 
+With --into-suite the pack stays as it is, and the cases become regression cases of
+a suite in .agentclash/regressions, which is made when it is not there. They are
+proposed: they run when somebody has looked at them and activated them, or with
+eval start --include-proposed. What the suite has already is left alone.
+
 Exit status: 0 done, 64 something does not fit, 66 a file or input set does not exist.`,
 		Example: `  agentclash dataset import questions.csv --pack my-pack.yaml --map input=question,expected=answer,id=ref
   agentclash dataset import examples.jsonl --pack my-pack.yaml --input-set regressions --create --dry-run
-  agentclash dataset import trace.json --format otlp --pack my-pack.yaml --input-set default`,
+  agentclash dataset import trace.json --format otlp --pack my-pack.yaml --input-set default
+  agentclash dataset import traces.json --pack my-pack.yaml --into-suite production`,
 		Args: exactArgs("FILE"),
-		RunE: func(c *cobra.Command, args []string) error { return runDatasetImport(c.Context(), a, o, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.check(c.Flags().Changed("into-suite")); err != nil {
+				return err
+			}
+			if o.suite != "" {
+				return a.importIntoSuite(c.Context(), o, args[0])
+			}
+			return runDatasetImport(c.Context(), a, o, args[0])
+		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.pack, "pack", "", "pack file to change")
+	f.StringVar(&o.pack, "pack", "", "pack file to change; with --into-suite: pack that the cases are of, also a slug or builtin:NAME")
+	f.StringVar(&o.suite, "into-suite", "", "put the cases into this regression suite instead, by name or path, proposed")
 	f.StringVar(&o.inputSet, "input-set", "", "input set, by key or name (default: the only one)")
 	f.BoolVar(&o.create, "create", false, "make the input set")
 	f.StringVar(&o.challenge, "challenge", "", "challenge of the cases (default: that of the input set, or the only one)")
@@ -71,7 +87,10 @@ Exit status: 0 done, 64 something does not fit, 66 a file or input set does not 
 	return c
 }
 
-func (o *datasetOptions) check() error {
+func (o *datasetOptions) check(intoSuite bool) error {
+	if intoSuite && o.suite == "" {
+		return usage("--into-suite needs the name of a suite")
+	}
 	if o.pack == "" {
 		return usage("dataset import: --pack FILE names the pack to change").hint("agentclash dataset import --help")
 	}
@@ -89,6 +108,11 @@ func (o *datasetOptions) check() error {
 	}
 	if o.out == stdoutPath && o.dryRun {
 		return usage("--dry-run writes nothing: leave out --out")
+	}
+	if o.suite != "" {
+		if err := o.checkSuite(); err != nil {
+			return err
+		}
 	}
 	var err error
 	if o.mapping, err = convert.ParseMapping(o.pairs); err != nil {
@@ -114,9 +138,6 @@ type importDocument struct {
 }
 
 func runDatasetImport(ctx context.Context, a *app, o datasetOptions, file string) error {
-	if err := o.check(); err != nil {
-		return err
-	}
 	if o.out == stdoutPath && a.output != "table" {
 		return usage("--out - and --json both write to stdout")
 	}
@@ -142,7 +163,7 @@ func runDatasetImport(ctx context.Context, a *app, o datasetOptions, file string
 		return err
 	}
 	if !o.dryRun {
-		if err := a.replacePack(o, p.Source(), edited.Source); err != nil {
+		if err := a.replacePack(ctx, o, p.Source(), edited.Source); err != nil {
 			return err
 		}
 	}
@@ -165,33 +186,65 @@ func (a *app) importedCases(ctx context.Context, p *pack.Pack, o *datasetOptions
 		return d, nil, err
 	}
 	d.InputSet, d.Challenge = set.Key, o.challenge
-	src, err := a.readBounded(file, convert.MaxBytes)
+	cases, report, err := a.readCases(ctx, p, o, file)
 	if err != nil {
 		return d, nil, err
+	}
+	d.Format, d.Rows, d.Derived, d.Unused = report.Format, report.Rows, report.Derived, report.Unused
+	for _, c := range cases {
+		d.Cases = append(d.Cases, c.CaseKey)
+	}
+	return d, cases, nil
+}
+
+// readCases reads cases of a challenge, with everything that the pack's scoring
+// reads of them, and without real secrets.
+func (a *app) readCases(ctx context.Context, p *pack.Pack, o *datasetOptions, file string) ([]convert.Case, convert.Report, error) {
+	src, err := a.readBounded(file, convert.MaxBytes)
+	if err != nil {
+		return nil, convert.Report{}, err
 	}
 	rows, format, err := convert.Read(src, o.format)
 	if err != nil {
-		return d, nil, unfit(file, err)
+		return nil, convert.Report{}, unfit(file, err)
 	}
 	secrets, err := a.machineSecrets()
 	if err != nil {
-		return d, nil, err
+		return nil, convert.Report{}, err
 	}
 	hide := redact.New(valuesOf(secrets))
 	convert.Map(rows, hide.String)
 	expectations, payload := readByScoring(p)
+	seen := format == convert.OTLP || format == convert.Transcript // what an agent did, which nobody has confirmed
 	cases, report, err := convert.Cases(rows, convert.Options{
-		Mapping: o.mapping, Challenge: o.challenge, Proposed: format == convert.OTLP || format == convert.Transcript,
+		Mapping: o.mapping, Challenge: o.challenge, Proposed: seen && o.suite == "", Once: o.suite != "", // a suite has a state for it
 		Expectations: expectations, Payload: payload,
 	})
 	if err != nil {
-		return d, nil, unfit(file, err)
+		return nil, report, unfit(file, err)
 	}
-	d.Format, d.Rows, d.Derived, d.Unused = format, report.Rows, report.Derived, report.Unused
+	report.Format = format
+	a.sayUnfilled(p, o.challenge, cases)
+	return cases, report, ctx.Err()
+}
+
+// sayUnfilled warns of what of the challenge's text the cases do not fill in: an
+// agent would be asked it as it is.
+func (a *app) sayUnfilled(p *pack.Pack, challenge string, cases []convert.Case) {
+	ch, ok := p.Challenge(challenge)
+	if !ok || !p.Asks() {
+		return
+	}
+	lacking := map[string]int{}
 	for _, c := range cases {
-		d.Cases = append(d.Cases, c.CaseKey)
+		_, missing := c.RenderStrict(ch.Prompt())
+		for _, name := range missing {
+			lacking[name]++
+		}
 	}
-	return d, cases, ctx.Err()
+	for _, name := range slices.Sorted(maps.Keys(lacking)) {
+		a.say("! %d of %d cases have no value for {{%s}}, which stays in the text of challenge %s as it is: --map input.%s=COLUMN", lacking[name], len(cases), name, challenge, name)
+	}
 }
 
 // target is the input set that the flags mean; its challenge becomes that of the
@@ -220,14 +273,18 @@ func (o *datasetOptions) target(p *pack.Pack) (pack.InputSet, error) {
 	case o.challenge == "" && len(p.Challenges) == 1:
 		o.challenge = p.Challenges[0].Key
 	}
-	if _, ok := p.Challenge(o.challenge); !ok {
-		var keys []string
-		for _, c := range p.Challenges {
-			keys = append(keys, c.Key)
-		}
-		return set, usage("--challenge %q: the pack has the challenges %s", o.challenge, strings.Join(keys, ", "))
+	return set, o.checkChallenge(p)
+}
+
+func (o *datasetOptions) checkChallenge(p *pack.Pack) error {
+	if _, ok := p.Challenge(o.challenge); ok {
+		return nil
 	}
-	return set, nil
+	var keys []string
+	for _, c := range p.Challenges {
+		keys = append(keys, c.Key)
+	}
+	return usage("--challenge %q: the pack has the challenges %s", o.challenge, strings.Join(keys, ", "))
 }
 
 // readByScoring are the expectations and payload keys that a pack's validators
@@ -309,24 +366,33 @@ func (a *app) checkEdited(file string, src []byte) error {
 
 // replacePack writes the changed pack, unless somebody has changed its file since
 // it was read.
-func (a *app) replacePack(o datasetOptions, before, after []byte) error {
-	path := o.pack
-	if o.out == stdoutPath {
-		_, err := a.p.Out.Write(after)
-		return err
-	} else if o.out != "" {
-		path = o.out
-	} else if now, err := os.ReadFile(a.path(path)); err != nil || !bytes.Equal(now, before) {
-		return usage("%s has been changed while it was read: nothing was written", path).hint("run the command again")
-	} else if bytes.Equal(before, after) {
-		return nil
-	}
-	err := writeWhole(a.path(path), func(w io.Writer) error {
+func (a *app) replacePack(ctx context.Context, o datasetOptions, before, after []byte) error {
+	write := func(w io.Writer) error {
 		_, err := w.Write(after)
 		return err
-	})
+	}
+	switch {
+	case o.out == stdoutPath:
+		return write(a.p.Out)
+	case o.out != "":
+		if err := writeWhole(a.path(o.out), write); err != nil {
+			return fmt.Errorf("write %s: %w", o.out, err)
+		}
+		return nil
+	case bytes.Equal(before, after):
+		return nil
+	}
+	release, err := hold(ctx, a.path(o.pack))
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("write %s: %w", o.pack, err)
+	}
+	defer release()
+	err = rewrite(a.path(o.pack), before, after)
+	if errors.Is(err, errChanged) {
+		return usage("%s has been changed while it was read: nothing was written", o.pack).hint("run the command again")
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", o.pack, err)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/store"
+	"github.com/agentclash/agentclash/store/bundle"
 )
 
 func newEval(a *app) *cobra.Command {
@@ -195,6 +196,9 @@ func (o *startOptions) check(a *app) error {
 func checkRunName(name string) error {
 	if name := strings.ToLower(strings.TrimSpace(name)); name == store.Latest || name == store.Baseline {
 		return usage("--name %s is taken: it means a run already", name)
+	}
+	if !bundle.IsName(name) && name != "" {
+		return usage("--name must be one line of at most %d bytes", bundle.MaxName)
 	}
 	return nil
 }

@@ -191,12 +191,12 @@ func (a *app) bundledPart(ctx context.Context, o mergeOptions, name string) (par
 		_, err := readBundle(b, newCheck(b, sink))
 		return err
 	}}
-	c := &bundle.Check{RunID: b.Head.RunID, Next: heeding(ctx), Pack: func(packed bundle.Pack, own *plan.Plan) error {
-		src, err := bundledPack(packed, own)
+	c := &bundle.Check{RunID: b.Head.RunID, Next: heeding(ctx), Pack: func(packed bundle.Pack, own *plan.Plan) (scoring.Spec, error) {
+		src, spec, err := bundledPack(packed, own)
 		if own != nil {
 			p.src = src
 		}
-		return err
+		return spec, err
 	}}
 	if _, err := readBundle(b, c); err != nil {
 		_ = file.Close() // what is wrong with it is the error to tell

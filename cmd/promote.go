@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -72,7 +70,7 @@ what the agent gave.`,
 
 // promotionFile reads a promotion from a file.
 func (a *app) promotionFile(name string, o *promotion) error {
-	src, err := a.readSmall(name)
+	src, err := a.readBounded(name, pack.MaxBytes)
 	if err != nil {
 		return err
 	}
@@ -161,7 +159,7 @@ func (a *app) sayPromoted(w io.Writer, d view.Promotion, v view.Options) error {
 	if d.Created {
 		a.say("✓ case %s of suite %s is %s", d.CaseID, d.Suite, d.Status)
 	} else {
-		a.say("! suite %s has this failure already: case %s, which is %s", d.Suite, d.CaseID, d.Status)
+		a.say("! suite %s has this case already: %s, which is %s", d.Suite, d.CaseID, d.Status)
 	}
 	if d.Redacted {
 		a.say("! a real secret was taken out of the case: it is not exactly what the agent had")
@@ -199,7 +197,10 @@ func (a *app) failed(ctx context.Context, db *store.DB, r store.Run, agent, what
 	}
 	filter := review.Filter{Agent: agent}
 	items = slices.DeleteFunc(items, func(i review.Item) bool { return !filter.Keeps(i) })
-	found := slices.DeleteFunc(slices.Clone(items), func(i review.Item) bool { return !strings.EqualFold(i.CaseKey, what) })
+	found := slices.DeleteFunc(slices.Clone(items), func(i review.Item) bool { return i.CaseKey != what })
+	if len(found) == 0 {
+		found = slices.DeleteFunc(slices.Clone(items), func(i review.Item) bool { return !strings.EqualFold(i.CaseKey, what) })
+	}
 	// a failed trial stands before an invalid one of the same case
 	slices.SortStableFunc(found, func(a, b review.Item) int { return strings.Compare(a.Outcome, b.Outcome) })
 	if len(found) == 0 && len(what) >= 6 {
@@ -238,18 +239,18 @@ func (a *app) keepCase(ctx context.Context, selector, slug string, c regression.
 	if err != nil {
 		return view.Promotion{}, err
 	}
+	release, err := holdSuite(ctx, path)
+	if err != nil {
+		return view.Promotion{}, err
+	}
+	defer release()
 	if !exists(path) {
 		return a.firstCase(path, selector, slug, c)
 	}
 	var d view.Promotion
-	err = a.editSuite(ctx, selector, func(s suiteFile) ([]byte, error) {
-		switch {
-		case !strings.EqualFold(s.Pack, slug):
-			return nil, &failure{status: statusUsage, code: "regression_suite_pack_mismatch",
-				err: fmt.Errorf("suite %s is of pack %q, the failure of %q", s.Name, s.Pack, slug), next: "name another suite: --suite NAME"}
-		case s.Status == regression.Archived:
-			return nil, (&failure{status: statusUsage, code: "regression_suite_archived", err: fmt.Errorf("suite %s is archived", s.Name)}).
-				hint("agentclash regression-suite activate %s", s.Name)
+	err = a.changeSuite(selector, func(s suiteFile) ([]byte, error) {
+		if err := s.takes(slug); err != nil {
+			return nil, err
 		}
 		i := s.Same(c)
 		for _, ref := range known {
@@ -272,14 +273,10 @@ func (a *app) keepCase(ctx context.Context, selector, slug string, c regression.
 
 // firstCase makes a suite with a case.
 func (a *app) firstCase(path, selector, slug string, c regression.Case) (view.Promotion, error) {
-	name := selector
-	if looksLikePath(selector) {
-		name = strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".yaml"), ".yml")
-		if err := regression.CheckName(name); err != nil {
-			return view.Promotion{}, usage("%s: %w", a.shown(path), err)
-		}
+	s, err := a.newSuite(path, selector, slug)
+	if err != nil {
+		return view.Promotion{}, err
 	}
-	s := regression.New(name, slug, review.Warning, "", a.p.Now())
 	s.Cases = []regression.Case{c}
 	src, err := s.Source()
 	if err != nil {
@@ -298,12 +295,4 @@ func promoted(s suiteFile, c regression.Case, created bool) view.Promotion {
 		d.Fingerprint, d.ClusterKey = c.Source.Fingerprint, c.Source.ClusterKey
 	}
 	return d
-}
-
-// readSmall reads a file of settings.
-func (a *app) readSmall(name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(io.LimitReader(a.p.In, pack.MaxBytes+1))
-	}
-	return os.ReadFile(a.path(name))
 }

@@ -134,6 +134,11 @@ func (a *app) createSuite(ctx context.Context, want regression.Suite) error {
 	if err != nil {
 		return err
 	}
+	release, err := holdSuite(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer release()
 	if exists(path) {
 		return &failure{status: statusUsage, code: "regression_suite_name_conflict", err: fs.ErrExist, next: "agentclash regression-suite show " + want.Name}
 	}

@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/agentclash/agentclash/engine/filelock"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/pack/regression"
 )
@@ -38,9 +40,10 @@ func (a *app) shown(path string) string {
 	return path
 }
 
-// suitePath is the file that a name or a path means; it need not be there.
+// suitePath is the file that a name or a path means; it need not be there. What
+// does not look like a path is a name, whatever else is called so.
 func (a *app) suitePath(selector string) (string, error) {
-	if looksLikePath(selector) || exists(a.path(selector)) {
+	if looksLikePath(selector) {
 		return a.path(selector), nil
 	}
 	if err := regression.CheckName(selector); err != nil {
@@ -77,6 +80,24 @@ func (a *app) suite(selector string) (suiteFile, error) {
 	return suiteFile{s, path, src}, nil
 }
 
+// takes refuses a suite that no case of a pack can be put into.
+func (s suiteFile) takes(slug string) error {
+	switch {
+	case !strings.EqualFold(s.Pack, slug):
+		return &failure{status: statusUsage, code: "regression_suite_pack_mismatch",
+			err: fmt.Errorf("suite %s is of pack %q, the case of %q", s.Name, s.Pack, slug), next: "name another suite"}
+	case s.Status == regression.Archived:
+		return (&failure{status: statusUsage, code: "regression_suite_archived", err: fmt.Errorf("suite %s is archived", s.Name)}).
+			hint("agentclash regression-suite activate %s", s.Name)
+	}
+	return nil
+}
+
+// suiteNameOf is the name that a suite has by its file.
+func suiteNameOf(path string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".yaml"), ".yml")
+}
+
 // suiteRefused lists what is wrong with a suite.
 func (a *app) suiteRefused(path string, problems pack.Problems) error {
 	for i := range problems {
@@ -94,40 +115,60 @@ func (a *app) misnamed(path, name string) string {
 	return ""
 }
 
-// editTries is how often a suite that somebody else changes at the same time is
-// read again.
-const editTries = 3
-
 // editSuite changes a suite's file: change makes the new source of what is there.
 func (a *app) editSuite(ctx context.Context, selector string, change func(suiteFile) ([]byte, error)) error {
-	for try := 1; ; try++ {
-		s, err := a.suite(selector)
-		if err != nil {
-			return err
-		}
-		src, err := change(s)
-		if err != nil {
-			return err
-		}
-		if bytes.Equal(s.src, src) {
-			return nil
-		}
-		err = a.writeSuite(s.path, s.src, src)
-		if !errors.Is(err, regression.ErrChanged) || try == editTries || ctx.Err() != nil {
-			return err
-		}
+	s, err := a.suite(selector)
+	if err != nil {
+		return err // before anything is made for it
 	}
+	release, err := holdSuite(ctx, s.path)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return a.changeSuite(selector, change)
 }
 
+// changeSuite changes the file of a suite that is held.
+func (a *app) changeSuite(selector string, change func(suiteFile) ([]byte, error)) error {
+	s, err := a.suite(selector)
+	if err != nil {
+		return err
+	}
+	src, err := change(s)
+	if err != nil || bytes.Equal(s.src, src) {
+		return err
+	}
+	return a.writeSuite(s.path, s.src, src)
+}
+
+// holdSuite keeps other processes from changing a suite, so that none of their
+// changes is lost.
+func holdSuite(ctx context.Context, path string) (release func(), err error) {
+	release, err = hold(ctx, path)
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil, (&failure{status: statusTryAgain, code: "conflict", err: fmt.Errorf("another process is changing %s: %w", path, err)}).
+			hint("run the command again")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("write suite: %w", err)
+	}
+	return release, nil
+}
+
+// writeSuite writes the file of a suite that is held.
 func (a *app) writeSuite(path string, was, src []byte) error {
 	if len(src) > pack.MaxBytes {
 		return usage("suite %s would be longer than %d MiB", a.shown(path), pack.MaxBytes>>20).hint("put the case into another suite: --suite NAME")
 	}
-	err := regression.Write(path, was, src)
-	if errors.Is(err, regression.ErrChanged) {
-		return &failure{status: statusTryAgain, code: "conflict", err: err}
+	err := rewrite(path, was, src)
+	if errors.Is(err, errChanged) {
+		return (&failure{status: statusTryAgain, code: "conflict", err: err}).hint("run the command again")
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("write suite: %w", err)
+	}
+	return nil
 }
 
 // allSuites reads every suite of the repository. Those that are not valid come as

@@ -6,7 +6,7 @@ import (
 )
 
 // Promotion is what `run promote-failure --json` prints. Created is false when the
-// suite had the failure already.
+// suite had the case already.
 type Promotion struct {
 	Suite       string `json:"suite_id"`
 	File        string `json:"file"`

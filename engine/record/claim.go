@@ -9,14 +9,13 @@ import (
 	"os"
 	"strings"
 	"unicode"
+
+	"github.com/agentclash/agentclash/engine/filelock"
 )
 
 // lockFile is locked by the process that records into a directory, and says which
 // that is.
 const lockFile = "recording.lock"
-
-// errHeld is a lock that another process has.
-var errHeld = errors.New("another process holds the lock")
 
 // Claim is a directory that one process alone records into, for as long as it
 // lives and has not released it.
@@ -84,7 +83,7 @@ func (c *Claim) tryLock() error {
 	if err != nil {
 		return err
 	}
-	if err = tryLock(f, true); errors.Is(err, errHeld) {
+	if err = filelock.Try(f, true); errors.Is(err, filelock.ErrHeld) {
 		err = fmt.Errorf("%s records into it now: wait for it, or name another directory", holderOf(f))
 	}
 	if err != nil {
@@ -135,7 +134,7 @@ func holder(dir *os.Root) string {
 		return ""
 	}
 	defer f.Close()
-	if !errors.Is(tryLock(f, false), errHeld) {
+	if !errors.Is(filelock.Try(f, false), filelock.ErrHeld) {
 		return ""
 	}
 	return holderOf(f)

@@ -24,6 +24,9 @@ type Options struct {
 	// Expectations and Payload are the keys that the pack's scoring reads, and
 	// that each case must have therefore.
 	Expectations, Payload []string
+	// Once takes rows without a key that have the same content for one case, which
+	// otherwise are refused: nobody has chosen them.
+	Once bool
 }
 
 // Case is a case with the line about it that its file shall have.
@@ -40,6 +43,8 @@ type Report struct {
 	Unused []string `json:"unused_columns"`
 	// Derived counts the cases whose key was made of their content.
 	Derived int `json:"derived_keys"`
+	// Repeated counts the rows that say what another one says.
+	Repeated int `json:"repeated"`
 }
 
 const (
@@ -61,15 +66,20 @@ func Cases(rows []Row, o Options) ([]Case, Report, error) {
 	seen := map[string]int{}
 	for _, row := range rows {
 		c, derived, wrong := o.build(row, m)
-		if derived {
-			r.Derived++
+		first, twice := seen[c.CaseKey]
+		if twice && len(wrong) == 0 && derived && o.Once {
+			r.Repeated++
+			continue
 		}
-		if first, twice := seen[c.CaseKey]; twice && len(wrong) == 0 {
+		if twice && len(wrong) == 0 {
 			message := fmt.Sprintf("the key %q is that of row %d, too", c.CaseKey, first)
 			if derived {
 				message = fmt.Sprintf("it is the same as row %d", first)
 			}
 			wrong = Problems{{Row: row.N, Line: row.Line, Message: message}}
+		}
+		if derived {
+			r.Derived++
 		}
 		seen[c.CaseKey] = row.N
 		problems = append(problems, wrong...)

@@ -76,7 +76,7 @@ func (r *reader) promptTexts(text string) (texts []string, why string) {
 		return []string{text}, ""
 	}
 	if ext := path.Ext(name); ext != ".txt" && ext != ".md" {
-		return nil, fmt.Sprintf("a prompt that is made by a %s file has no counterpart", ext)
+		return nil, fmt.Sprintf("a prompt in a file is read of .txt and .md files: %s has no counterpart", clip(path.Base(name)))
 	}
 	if strings.ContainsAny(name, "*?[") || r.o.ReadFile == nil {
 		return nil, "name each file of prompts"

@@ -148,10 +148,12 @@ func TestPromptfooRefused(t *testing.T) {
 		"prompts: []":     "no prompt that can be translated",
 		"prompts: [x]":    "no test that can be translated",
 		"prompts: ['{%']": "no prompt",
-		"prompts: [x]\ntests: [{assert: [{type: cost, threshold: 1}]}]":               "no assertion of a text",
-		"prompts: [x]\ntests: [{assert: [{type: javascript, value: 'output'}]}]":      "no test that can be translated",
-		"prompts: [x]\ntests: [{vars: {a: [], b: 1}, assert: [{type: is-json}]}]":     "no test",
-		"prompts: ['{{a}}']\ntests: [{vars: {a: {b: 1}}, assert: [{type: is-json}]}]": "no test",
+		"prompts: [x]\ntests: [{assert: [{type: cost, threshold: 1}]}]":                                         "no assertion of a text",
+		"prompts: [x]\ntests: [{assert: [{type: javascript, value: 'output'}]}]":                                "no test that can be translated",
+		"prompts: [x]\ndefaultTest: {options: {transform: 'x'}}\ntests: [{assert: [{type: equals, value: a}]}]": "no test that can be translated",
+		"prompts: ['{{a}}']\ndefaultTest: {vars: file://v.yaml}\ntests: [{assert: [{type: equals, value: a}]}]": "no test that can be translated",
+		"prompts: [x]\ntests: [{vars: {a: [], b: 1}, assert: [{type: is-json}]}]":                               "no test",
+		"prompts: ['{{a}}']\ntests: [{vars: {a: {b: 1}}, assert: [{type: is-json}]}]":                           "no test",
 	} {
 		_, err := convert.ReadPromptfoo([]byte(src), convert.PromptfooOptions{Slug: "s", Name: "S"})
 		if err == nil || !strings.Contains(err.Error(), want) {

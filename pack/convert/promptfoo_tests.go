@@ -34,6 +34,10 @@ func (r *reader) tests(n, shared *yaml.Node) []oneTest {
 	if provider := judgeProvider(lookup(shared, "options")); provider != "" {
 		r.judge = provider
 	}
+	if why := aside(shared); why != "" { // as it is in every test
+		r.lost(shared, "defaultTest", "all tests are left out: %s", why)
+		return nil
+	}
 	base := r.test(shared, "defaultTest")
 	var list []oneTest
 	for i, item := range items {
@@ -65,9 +69,6 @@ type partial struct {
 
 func (r *reader) test(n *yaml.Node, at string) partial {
 	p := partial{vars: fieldsOf(lookup(n, "vars")), at: at}
-	if v := lookup(n, "vars"); v != nil && v.Kind != yaml.MappingNode {
-		r.lost(v, at+".vars", "variables in a file are not read: write them out")
-	}
 	for _, a := range itemsOf(lookup(n, "assert")) {
 		p.asserts = append(p.asserts, field{value: a})
 	}
@@ -85,7 +86,7 @@ func (r *reader) test(n *yaml.Node, at string) partial {
 		}
 	}
 	for _, f := range fieldsOf(lookup(n, "options")) {
-		if k := f.key.Value; k != "provider" && k != "disableDefaultAsserts" && (at == "defaultTest" || !changesOutput(k)) {
+		if k := f.key.Value; k != "provider" && k != "disableDefaultAsserts" {
 			r.lost(f.key, at+".options."+clip(k), "it has no counterpart")
 		}
 	}
@@ -98,6 +99,9 @@ func changesOutput(option string) bool {
 
 // aside says why a test cannot be translated without being another.
 func aside(n *yaml.Node) string {
+	if v := lookup(n, "vars"); v != nil && v.Kind != yaml.MappingNode && v.Tag != "!!null" {
+		return "variables in a file are not read: write them out"
+	}
 	for _, f := range fieldsOf(lookup(n, "options")) {
 		if changesOutput(f.key.Value) {
 			return "options." + f.key.Value + " has no counterpart"

@@ -118,33 +118,102 @@ func inside(src []byte, items []any) []document {
 	return list
 }
 
-// values reads JSON values until the end.
+// values reads JSON values until the end. Of a file with a value in each line
+// every line that is none is said.
 func values(src []byte, line int) ([]document, error) {
 	dec := json.NewDecoder(bytes.NewReader(src))
 	dec.UseNumber()
 	var list []document
-	for seen := int64(0); ; {
+	var problems Problems
+	base, seen := int64(0), int64(0) // of the decoder, and of what has been read
+	for n := 1; ; n++ {
 		var v any
 		err := dec.Decode(&v)
-		at := dec.InputOffset()
+		at := base + dec.InputOffset()
 		switch {
 		case errors.Is(err, io.EOF):
-			return list, nil
+			return list, problems.err()
 		case err != nil:
-			var syntax *json.SyntaxError
-			if errors.As(err, &syntax) {
-				at = max(syntax.Offset, 1)
+			problem, next := noJSON(src, seen, base, err)
+			problem.Row, problem.Line = n, problem.Line+line
+			problems = append(problems, problem)
+			if next < 0 || len(problems) > maxProblems {
+				return nil, problems.err()
 			}
-			line += bytes.Count(src[seen:min(at, int64(len(src)))], []byte("\n"))
-			return nil, Problems{{Row: len(list) + 1, Line: line, Message: "is no JSON: " + strings.TrimPrefix(err.Error(), "json: ")}}
+			line += bytes.Count(src[seen:next], []byte("\n"))
+			base, seen = next, next
+			dec = json.NewDecoder(bytes.NewReader(src[base:]))
+			dec.UseNumber()
+			continue
 		case len(list) == MaxRows:
 			return nil, whole("it has more than %d rows", MaxRows)
 		}
 		begin := seen + int64(len(src[seen:at])-len(bytes.TrimLeft(src[seen:at], " \t\r\n")))
 		line += bytes.Count(src[seen:begin], []byte("\n"))
+		if key, twice := repeated(src[begin:at]); twice {
+			problems = append(problems, Problem{Row: n, Line: line, Column: key, Message: "is there twice in one object"})
+		}
 		list = append(list, document{v, line})
 		line += bytes.Count(src[begin:at], []byte("\n"))
 		seen = at
+	}
+}
+
+// noJSON says what is wrong with the value after seen, with its line counted from
+// there, and where the next one begins: -1 when that cannot be told.
+func noJSON(src []byte, seen, base int64, err error) (p Problem, next int64) {
+	at := int64(len(src))
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		at = min(base+max(syntax.Offset, 1), at)
+	}
+	p = Problem{Line: bytes.Count(src[seen:at], []byte("\n")), Message: "is no JSON: " + strings.TrimPrefix(err.Error(), "json: ")}
+	begin := seen + int64(len(src[seen:])-len(bytes.TrimLeft(src[seen:], " \t\r\n")))
+	end := bytes.IndexByte(src[begin:], '\n')
+	if end < 0 || begin+int64(end) < at-1 { // it is the last line, or goes on after it
+		return p, -1
+	}
+	next = begin + int64(end) + 1
+	if rest := bytes.TrimLeft(src[next:], " \t\r\n"); len(rest) > 0 && rest[0] != '{' {
+		return p, -1
+	}
+	return p, next
+}
+
+// repeated finds a key that an object of a JSON value has twice: which of its
+// values is meant, nobody can tell.
+func repeated(src []byte) (key string, twice bool) {
+	dec := json.NewDecoder(bytes.NewReader(src))
+	dec.UseNumber()
+	var open []map[string]bool // keys of the objects around, nil for a list
+	isKey := false
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return "", false // its end
+		}
+		inObject := len(open) > 0 && open[len(open)-1] != nil
+		switch t := token.(type) {
+		case json.Delim:
+			switch t {
+			case '{':
+				open, isKey = append(open, map[string]bool{}), true
+				continue
+			case '[':
+				open = append(open, nil)
+				continue
+			}
+			open = open[:len(open)-1]
+		case string:
+			if inObject && isKey {
+				if open[len(open)-1][t] {
+					return t, true
+				}
+				open[len(open)-1][t], isKey = true, false
+				continue
+			}
+		}
+		isKey = len(open) > 0 && open[len(open)-1] != nil
 	}
 }
 

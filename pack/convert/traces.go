@@ -33,6 +33,9 @@ func readTraces(documents []document) ([]Row, error) {
 			if n++; n > maxSpans {
 				return nil, whole("it has more than %d spans", maxSpans)
 			}
+			if s.trace == "" {
+				return nil, Problems{{Line: d.line, Message: fmt.Sprintf("span %d has no traceId, so that nobody can tell what it belongs to", n)}}
+			}
 			if _, seen := traces[s.trace]; !seen {
 				order = append(order, s.trace)
 				lines[s.trace] = d.line

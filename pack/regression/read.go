@@ -105,7 +105,7 @@ func checkCase(d *pack.Document, field string, c Case) {
 	if c.Severity != "" {
 		oneOf(d, field+".severity", c.Severity, review.Severities())
 	}
-	oneOf(d, field+".promotion_mode", c.Mode, []string{review.FullExecutable, review.OutputOnly, "manual"})
+	oneOf(d, field+".promotion_mode", c.Mode, []string{review.FullExecutable, review.OutputOnly, Manual})
 	if c.Class != "" {
 		oneOf(d, field+".failure_class", c.Class, review.Classes())
 	}
@@ -139,6 +139,9 @@ func checkCase(d *pack.Document, field string, c Case) {
 	}
 	if c.Source != nil {
 		checkTime(d, field+".source.promoted_at", c.Source.PromotedAt)
+	}
+	if c.Import != nil {
+		checkTime(d, field+".import.imported_at", c.Import.ImportedAt)
 	}
 }
 

@@ -19,6 +19,10 @@ const (
 	Rejected = "rejected"
 )
 
+// Manual is the mode of cases that no failure was promoted to: written by hand, or
+// taken over from another tool.
+const Manual = "manual"
+
 // Suite is a file of regression cases of one pack.
 type Suite struct {
 	SchemaVersion   int    `json:"schema_version"`
@@ -50,7 +54,8 @@ type Case struct {
 	// Output is what the agent gave when it failed, of a case in the mode
 	// output_only.
 	Output *string `json:"output,omitempty"`
-	Source *Source `json:"source,omitempty"`
+	Source *Source `json:"source,omitempty"` // of a failure that was promoted
+	Import *Import `json:"import,omitempty"` // of what was taken over from another tool
 }
 
 // File is an asset that the case needs, as it was. A file that comes with the
@@ -119,16 +124,16 @@ func (s *Suite) Find(id string) int {
 }
 
 // Same is the place of the case that a promoted one would only repeat, -1 for
-// none: one of the same cluster of failures, else one of the same challenge and
-// case.
+// none: one of the same challenge and key, whose content is the same or was when
+// it was promoted. A case that has changed in the pack since is another one.
 func (s *Suite) Same(c Case) int {
+	content := contentOf(c.Document.Normalized())
 	for i, other := range s.Cases {
-		if c.Source != nil && other.Source != nil && other.Source.ClusterKey == c.Source.ClusterKey {
-			return i
+		if other.Document.ChallengeKey != c.Document.ChallengeKey || other.Document.Key() != c.Document.Key() {
+			continue
 		}
-	}
-	for i, other := range s.Cases {
-		if other.Document.ChallengeKey == c.Document.ChallengeKey && other.Document.Key() == c.Document.Key() {
+		was := c.Source != nil && other.Source != nil && c.Source.CaseDigest != "" && c.Source.CaseDigest == other.Source.CaseDigest
+		if was || contentOf(other.Document.Normalized()) == content {
 			return i
 		}
 	}

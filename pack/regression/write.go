@@ -40,18 +40,22 @@ func (s *Suite) Source() ([]byte, error) {
 	return nil, fmt.Errorf("write suite %q: a text in it cannot be written as YAML and read back", s.Name)
 }
 
-// Append adds a case to the source of a suite. Comments and the order of what is
+// Append adds cases to the source of a suite. Comments and the order of what is
 // there stay.
-func Append(src []byte, c Case) ([]byte, error) {
+func Append(src []byte, cases ...Case) ([]byte, error) {
 	s, problems := Parse("suite", src)
 	if s == nil {
 		return nil, problems
 	}
-	s.Cases = append(s.Cases, c)
+	s.Cases = append(s.Cases, cases...)
 	for _, quoted := range []bool{false, true} {
-		n, err := nodeOf(c, quoted)
-		if err != nil {
-			return nil, err
+		var added []*yaml.Node
+		for _, c := range cases {
+			n, err := nodeOf(c, quoted)
+			if err != nil {
+				return nil, err
+			}
+			added = append(added, n)
 		}
 		out, err := edit(src, func(root *yaml.Node) error {
 			list := value(root, "cases")
@@ -59,7 +63,7 @@ func Append(src []byte, c Case) ([]byte, error) {
 				list = put(root, "cases", &yaml.Node{Kind: yaml.SequenceNode})
 			}
 			list.Style = 0 // from []
-			list.Content = append(list.Content, n)
+			list.Content = append(list.Content, added...)
 			return nil
 		})
 		if err != nil {

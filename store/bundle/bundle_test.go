@@ -17,6 +17,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/plan"
+	"github.com/agentclash/agentclash/scoring"
 )
 
 const (
@@ -49,8 +51,8 @@ func records() []Record {
 			Paths: []string{"a/x", "b"}, Manifest: []byte(`{"m":"<&>"}`), Reference: []byte("ref"), Assets: map[string][]byte{"b": {}, "a/x": []byte("asset")}},
 		large,
 		Trial{ID: trialID, Agent: 1, CaseKey: "one", Repetition: 1, Status: "passed", Attempt: 2, FinishedAt: day, Attempts: []Attempt{
-			{Number: 1, Status: "invalid", Result: json.RawMessage(`{"outcome":"invalid"}`)},
-			{Number: 2, Status: "passed", Result: json.RawMessage(`{"outcome":"passed","final_output":"<b> & \"x\""}`)}}},
+			{Number: 1, Status: "invalid", Result: result(1, `"outcome":"invalid"`)},
+			{Number: 2, Status: "passed", Result: result(2, `"outcome":"passed","final_output":"<b> & \"x\""`)}}},
 		Event{Sequence: 1, Type: event.RunStarted, Source: event.SourceRun, At: day, Payload: json.RawMessage(`{"name":"run"}`)},
 		Event{Trial: 1, Attempt: 1, Sequence: 1, Type: event.TrialDone, Source: event.SourceRun, At: day},
 		Event{Trial: 1, Attempt: 2, Sequence: 1, Type: event.CallDone, Source: event.SourceNative, At: day, Blob: large.Name()},
@@ -60,6 +62,11 @@ func records() []Record {
 		Rescored{Trial: 1, Attempt: 2, Blob: large.Name()},
 		Gate{ID: otherID, BaselineRunID: otherID, BaselineAgentID: otherID, CandidateAgentID: agentID, Verdict: "pass", GeneratedAt: day, Document: json.RawMessage(`{}`)},
 	}
+}
+
+// result is what an attempt of the one trial came to.
+func result(attempt int, rest string) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(`{"trial_id":%q,"case_key":"one","repetition":1,"attempt":%d,%s}`, trialID, attempt, rest))
 }
 
 func write(t *testing.T, list []Record) []byte {
@@ -304,6 +311,16 @@ func TestCheck(t *testing.T) {
 		"attempts backwards":   on(3, func(x *Trial) { x.Attempts[1].Number = 1 }),
 		"attempts without end": on(3, func(x *Trial) { x.Attempts[1].Number = 1 << 20 }),
 		"a result of another":  on(3, func(x *Trial) { x.Attempts[1].Status = "failed" }),
+		"a status of its own":  on(3, func(x *Trial) { x.Status = "failed" }),
+		"an attempt too many":  on(3, func(x *Trial) { x.Attempt = 3 }),
+		"a score of its own":   on(3, func(x *Trial) { x.Score = new(1.0) }),
+		"a code of its own":    on(3, func(x *Trial) { x.Code = "unavailable" }),
+		"another try's result": on(3, func(x *Trial) { x.Attempts[1].Result = result(1, `"outcome":"passed"`) }),
+		"a blob that is none":  func(l []Record) []Record { return blobResult(l, `{"trial_id":`) },
+		"a name of two lines":  on(0, func(r *Run) { r.Name = "run\n✓ imported" }),
+		"an endless name":      on(0, func(r *Run) { r.Name = strings.Repeat("n", MaxName+1) }),
+		"another run by name":  on(0, func(r *Run) { r.Others[0].RunID = "\x1b[2J" }),
+		"another for nothing":  on(0, func(r *Run) { r.Others[0].As = "friend" }),
 		"a result of none":     on(3, func(x *Trial) { x.Attempts[1].Result = nil }),
 		"a blob of another":    on(3, func(x *Trial) { x.Attempts[1].Result, x.Attempts[1].Blob = nil, strings.Repeat("00", 32) }),
 		"a trial twice":        func(l []Record) []Record { return slices.Insert(l, 4, l[3]) },
@@ -327,9 +344,59 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
+	whole := blobResult(records(), string(result(2, `"outcome":"passed"`)))
+	if err := try(write(t, whole), DefaultLimit, nil); err != nil {
+		t.Errorf("a result in a blob: %v", err)
+	}
+	twice := records()
+	twice[0] = on(0, func(r *Run) {
+		r.Trials, r.Plan = 2, json.RawMessage(strings.Replace(string(r.Plan), `"repetitions":1`, `"repetitions":2`, 1))
+	})(records())[0]
+	again := twice[3].(Trial)
+	again.Repetition = 2
+	if err := try(write(t, slices.Insert(twice, 4, Record(again))), DefaultLimit, nil); !errors.Is(err, ErrWrong) || !strings.Contains(err.Error(), "that of another trial") {
+		t.Errorf("an id twice: %v", err)
+	}
 	newer := on(0, func(r *Run) { r.EventSchema = "2999-01-01" })(records())
 	if err := try(write(t, newer), DefaultLimit, nil); !errors.Is(err, ErrNewer) {
 		t.Errorf("newer events: got %v", err)
+	}
+}
+
+// blobResult has the result of the trial's last attempt in a blob.
+func blobResult(list []Record, content string) []Record {
+	b := NewBlob([]byte(content), "a result")
+	t := list[3].(Trial)
+	t.Attempts[1].Result, t.Attempts[1].Blob = nil, b.Name()
+	list[3] = t
+	return slices.Insert(list, 3, Record(b))
+}
+
+// A scorecard that does not follow from the trials is refused, when the spec is
+// known.
+func TestScorecardsAreHeldAgainstTrials(t *testing.T) {
+	t.Parallel()
+	spec := scoring.Spec{Scorecard: scoring.ScorecardSpec{Dimensions: []scoring.Dimension{{Key: "correctness"}}}}
+	for card, want := range map[string]error{
+		`{"passed":true,"headline":"degraded","pass_rate":1,"overall_score":0,"trials":1,"passed_trials":1,"dimensions":[{"key":"correctness","score":0}]}`: nil,
+		`{"passed":true,"headline":"degraded","pass_rate":1,"overall_score":1,"trials":1,"passed_trials":1,"dimensions":[{"key":"correctness","score":0}]}`: ErrWrong,
+		`{"passed":true,"headline":"degraded","pass_rate":1,"overall_score":0,"trials":1,"passed_trials":1,"dimensions":[{"key":"correctness","score":1}]}`: ErrWrong,
+		`{"passed":true,"headline":"degraded","pass_rate":1,"overall_score":0,"trials":2,"passed_trials":2,"dimensions":[{"key":"correctness","score":0}]}`: ErrWrong,
+		`{"passed":false,"headline":"failed","pass_rate":1,"overall_score":0,"trials":1,"passed_trials":1,"dimensions":[{"key":"correctness","score":0}]}`:  ErrWrong,
+		`null`: nil,
+	} {
+		file := write(t, on(0, func(r *Run) { r.Agents[0].Scorecard = json.RawMessage(card) })(records()))
+		f, err := Open(bytes.NewReader(file), int64(len(file)), DefaultLimit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &Check{RunID: runID, Pack: func(Pack, *plan.Plan) (scoring.Spec, error) { return spec, nil }}
+		if _, err = f.Read(c); err == nil {
+			err = c.Finish()
+		}
+		if !errors.Is(err, want) || (err == nil) != (want == nil) {
+			t.Errorf("%s: %v", card, err)
+		}
 	}
 }
 

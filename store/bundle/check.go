@@ -1,10 +1,15 @@
 package bundle
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -24,9 +29,11 @@ var (
 // Check is a [Sink] that believes nothing: it hands on only what refers to what
 // was there before and agrees with the plan. What it refuses is [ErrWrong].
 type Check struct {
-	RunID string                             // whose bundle it should be
-	Next  Sink                               // nil: only check
-	Pack  func(p Pack, own *plan.Plan) error // looks at a pack; own is nil for a rescoring's
+	RunID string // whose bundle it should be
+	Next  Sink   // nil: only check
+	// Pack looks at a pack, and says by which spec it scores; own is nil for a
+	// rescoring's. Without it no scorecard of a run agent is held against its trials.
+	Pack func(p Pack, own *plan.Plan) (scoring.Spec, error)
 
 	run     Run
 	plan    plan.Plan
@@ -35,6 +42,9 @@ type Check struct {
 	planned []bool // trials that have come, by place in the plan
 	packs   []string
 	blobs   map[string]struct{}
+	ends    map[string]scoring.Trial // results among the blobs, without texts
+	ids     map[uuid.UUID]struct{}   // of trials
+	totals  []*scoring.Aggregator    // by run agent; nil without its spec
 	trials  []span
 	last    []int64 // sequence numbers, by attempt
 	open    int     // trials that have not ended
@@ -79,7 +89,7 @@ func (c *Check) check(r Record) error {
 	case Pack:
 		return c.checkPack(r)
 	case Blob:
-		c.blobs[r.Name()] = struct{}{}
+		c.keep(r)
 		return nil
 	case Trial:
 		return c.checkTrial(r)
@@ -105,7 +115,43 @@ func (c *Check) Finish() error {
 	case !slices.Contains(c.packs, c.run.Pack.Digest):
 		return fmt.Errorf("%w: the run's pack is not there", ErrWrong)
 	}
+	for i, total := range c.totals {
+		if err := c.sameCard(i, total.Scorecard()); err != nil {
+			return fmt.Errorf("%w: the scorecard of agent %d: %w", ErrWrong, i+1, err)
+		}
+	}
 	return nil
+}
+
+// sameCard sees that what is said of a run agent follows from its trials, as far
+// as anything is decided by it.
+func (c *Check) sameCard(agent int, is scoring.AgentScorecard) error {
+	document := c.run.Agents[agent].Scorecard
+	if len(document) == 0 || string(document) == "null" || c.run.Status != "completed" {
+		return nil // of a run that was stopped, it was said before the end
+	}
+	var said scoring.AgentScorecard
+	if err := json.Unmarshal(document, &said); err != nil {
+		return err
+	}
+	switch {
+	case said.Trials != is.Trials || said.PassedTrials != is.PassedTrials || said.FailedTrials != is.FailedTrials || said.InvalidTrials != is.InvalidTrials:
+		return fmt.Errorf("it counts %d trials, %d passed, %d failed, %d invalid; there are %d, %d, %d and %d", said.Trials, said.PassedTrials,
+			said.FailedTrials, said.InvalidTrials, is.Trials, is.PassedTrials, is.FailedTrials, is.InvalidTrials)
+	case said.Passed != is.Passed || said.Headline != is.Headline || !near(said.OverallScore, is.OverallScore) || !near(said.PassRate, is.PassRate):
+		return errors.New("its score or its verdict does not follow from the trials")
+	case !slices.EqualFunc(said.Dimensions, is.Dimensions, func(a, b scoring.AggregateDimension) bool { return a.Key == b.Key && near(a.Score, b.Score) }):
+		return errors.New("its dimensions do not follow from the trials")
+	}
+	return nil
+}
+
+// near says whether two scores are the same but for how they were added up.
+func near(a, b *float64) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return math.Abs(*a-*b) < 1e-9
 }
 
 func (c *Check) checkRun(r Run) error {
@@ -121,8 +167,8 @@ func (c *Check) checkRun(r Run) error {
 		return errors.New("its ids differ")
 	case r.EventSchema > event.SchemaVersion:
 		return fmt.Errorf("%w: its events are of schema %.20s", ErrNewer, r.EventSchema)
-	case r.EventSchema == "" || r.Name == "" || r.CreatedAt.IsZero():
-		return errors.New("its name, date or schema is missing")
+	case r.EventSchema == "" || !IsName(r.Name) || r.CreatedAt.IsZero():
+		return errors.New("its name, date or schema is missing, or the name is none")
 	case !slices.Contains(runEnds, r.Status):
 		return fmt.Errorf("a run that is %.20q is not over", r.Status)
 	case p.Pack != r.Pack || p.InputSet != r.InputSet || p.Mode != r.Mode || p.SpecDigest != r.SpecDigest:
@@ -145,7 +191,13 @@ func (c *Check) checkRun(r Run) error {
 			return fmt.Errorf("deployment of agent %d: %w", i+1, err)
 		}
 	}
+	for _, o := range r.Others {
+		if !slices.Contains([]string{Reused, RetryOf, MergedOf}, o.As) || !isID(o.RunID) {
+			return errors.New("it names another run by no id, or for no reason there is")
+		}
+	}
 	c.run, c.lanes, c.blobs = r, len(p.Agents), map[string]struct{}{}
+	c.ends, c.ids = map[string]scoring.Trial{}, map[uuid.UUID]struct{}{}
 	c.cases = make(map[string]int, len(p.Cases))
 	for i, ref := range p.Cases {
 		c.cases[ref.Key] = i
@@ -155,6 +207,14 @@ func (c *Check) checkRun(r Run) error {
 	}
 	c.planned = make([]bool, len(p.Cases)*c.lanes*p.Options.Repetitions)
 	return nil
+}
+
+// MaxName is how long the name of a run may be, in bytes.
+const MaxName = 1000
+
+// IsName says whether a text can be the name of a run: one line that can be shown.
+func IsName(name string) bool {
+	return name != "" && len(name) <= MaxName && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
 func isID(id string) bool { return len(id) == 36 && uuid.Validate(id) == nil }
@@ -180,10 +240,37 @@ func (c *Check) checkPack(p Pack) error {
 	if c.Pack == nil {
 		return nil
 	}
-	if own {
-		return c.Pack(p, &c.plan)
+	if !own {
+		_, err := c.Pack(p, nil)
+		return err
 	}
-	return c.Pack(p, nil)
+	spec, err := c.Pack(p, &c.plan)
+	for range c.lanes {
+		c.totals = append(c.totals, scoring.NewAggregator(spec, c.plan.Options.MinPassRate))
+	}
+	return err
+}
+
+// keep notes a blob, and what it says when it is an attempt's result: the trials
+// come later.
+func (c *Check) keep(b Blob) {
+	c.blobs[b.Name()] = struct{}{}
+	if !bytes.HasPrefix(b.Content, []byte(`{"trial_id":`)) {
+		return
+	}
+	var end event.TrialEnd
+	if json.Unmarshal(b.Content, &end) == nil {
+		c.ends[b.Name()] = slim(end.Trial)
+	}
+}
+
+// slim is a result without what no aggregate looks at.
+func slim(t scoring.Trial) scoring.Trial {
+	t.FinalOutput = nil
+	if t.Scorecard != nil {
+		t.Scorecard.Validators, t.Scorecard.Judges, t.Scorecard.Metrics = nil, nil, nil
+	}
+	return t
 }
 
 func (c *Check) checkTrial(t Trial) error {
@@ -200,8 +287,15 @@ func (c *Check) checkTrial(t Trial) error {
 		return errors.New("it comes twice")
 	}
 	c.planned[place] = true
-	if !slices.Contains([]string{"passed", "failed", "invalid"}, t.Status) {
+	id := uuid.MustParse(t.ID) // it was looked at
+	if _, twice := c.ids[id]; twice {
+		return errors.New("its id is that of another trial")
+	}
+	c.ids[id] = struct{}{}
+	if !ended(t.Status) {
 		c.open++
+	} else if n := len(t.Attempts); n == 0 || t.Attempts[n-1].Number != t.Attempt || t.Attempts[n-1].Status != t.Status {
+		return fmt.Errorf("it is %s, and its attempt %d does not say so", t.Status, t.Attempt)
 	}
 	s := span{first: int32(len(c.last)), count: int16(len(t.Attempts))} //nolint:gosec // both are bounded: a trial has at most 1023 attempts
 	before, gaps := 0, false
@@ -210,7 +304,7 @@ func (c *Check) checkTrial(t Trial) error {
 			return fmt.Errorf("attempt %d cannot follow attempt %d, or its status %.20q cannot be", a.Number, before, a.Status)
 		}
 		gaps, before = gaps || a.Number != before+1, a.Number
-		if err := c.checkResult(a); err != nil {
+		if err := c.checkResult(t, a); err != nil {
 			return fmt.Errorf("attempt %d: %w", a.Number, err)
 		}
 	}
@@ -224,26 +318,51 @@ func (c *Check) checkTrial(t Trial) error {
 	return nil
 }
 
-// checkResult sees that an attempt that ended says so in its result.
-func (c *Check) checkResult(a Attempt) error {
+// ended says whether a trial or an attempt has come to something.
+func ended(status string) bool {
+	return slices.Contains([]string{"passed", "failed", "invalid"}, status)
+}
+
+// checkResult sees that an attempt that ended says so in its result, and that the
+// trial says what its last attempt came to.
+func (c *Check) checkResult(t Trial, a Attempt) error {
 	if err := c.content(a.Result, a.Blob); err != nil {
 		return err
 	}
-	decided := slices.Contains([]string{"passed", "failed", "invalid"}, a.Status)
-	if decided != (a.Blob != "" || len(a.Result) > 0) {
+	if ended(a.Status) != (a.Blob != "" || len(a.Result) > 0) {
 		return errors.New("its status and its result differ")
 	}
-	if len(a.Result) == 0 {
+	if !ended(a.Status) {
 		return nil
 	}
-	var end event.TrialEnd
-	if err := json.Unmarshal(a.Result, &end); err != nil {
-		return fmt.Errorf("read its result: %w", err)
+	end, known := c.ends[a.Blob]
+	if a.Blob == "" {
+		var document event.TrialEnd
+		if err := json.Unmarshal(a.Result, &document); err != nil {
+			return fmt.Errorf("read its result: %w", err)
+		}
+		end, known = document.Trial, true
 	}
-	if string(end.Outcome) != a.Status {
+	switch {
+	case !known || string(end.Outcome) != a.Status:
 		return errors.New("its status and its result differ")
+	case end.TrialID != t.ID || end.CaseKey != t.CaseKey || end.Repetition != t.Repetition || end.Attempt != a.Number:
+		return errors.New("its result is that of another attempt")
+	case ended(t.Status) && a.Number == t.Attempt && (end.Code != t.Code || end.Phase != t.Phase || !near(scoreOf(end), t.Score)):
+		return errors.New("the trial's code, phase or score is not that of its result")
+	}
+	if c.totals != nil {
+		c.totals[t.Agent-1].Add(slim(end))
 	}
 	return nil
+}
+
+// scoreOf is the score of a trial that a result makes.
+func scoreOf(t scoring.Trial) *float64 {
+	if t.Scorecard == nil || t.Outcome == scoring.OutcomeInvalid {
+		return nil
+	}
+	return t.Scorecard.OverallScore
 }
 
 // content is in a record or in a blob that has come.

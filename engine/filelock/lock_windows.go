@@ -1,4 +1,4 @@
-package record
+package filelock
 
 import (
 	"errors"
@@ -10,17 +10,17 @@ import (
 // farByte is past what a lock file holds: others may read who has it.
 const farByte = 1 << 30
 
-// tryLock locks a file for this process, alone or with other readers. It does not
-// wait: errHeld says that another process has it. The system lets go of it when
+// Try locks a file for this process, alone or with other readers. It does not
+// wait: ErrHeld says that another process has it. The system lets go of it when
 // the process ends, however it ends.
-func tryLock(f *os.File, alone bool) error {
+func Try(f *os.File, alone bool) error {
 	how := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if alone {
 		how |= windows.LOCKFILE_EXCLUSIVE_LOCK
 	}
 	err := windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, &windows.Overlapped{Offset: farByte})
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
-		return errHeld
+		return ErrHeld
 	}
 	return err
 }

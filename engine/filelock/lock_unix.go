@@ -1,6 +1,6 @@
 //go:build unix
 
-package record
+package filelock
 
 import (
 	"errors"
@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock locks a file for this process, alone or with other readers. It does not
-// wait: errHeld says that another process has it. The system lets go of it when
+// Try locks a file for this process, alone or with other readers. It does not
+// wait: ErrHeld says that another process has it. The system lets go of it when
 // the process ends, however it ends.
-func tryLock(f *os.File, alone bool) error {
+func Try(f *os.File, alone bool) error {
 	how := unix.LOCK_SH
 	if alone {
 		how = unix.LOCK_EX
@@ -23,7 +23,7 @@ func tryLock(f *os.File, alone bool) error {
 		case errors.Is(err, unix.EINTR):
 			continue
 		case errors.Is(err, unix.EWOULDBLOCK):
-			return errHeld
+			return ErrHeld
 		}
 		return err
 	}
