@@ -367,4 +367,3 @@ func history(t *testing.T, random *rand.Rand, rates []float64, drop, invalid flo
 	}
 	return f.State().Decision
 }
-
