@@ -177,7 +177,11 @@ func (a *app) printStart(ctx context.Context, planned *plan.Plan, result engine.
 		a.say("next: agentclash eval scorecard %s", short(planned.RunID))
 	}
 	if result.Status == "interrupted" {
-		a.say("next: agentclash run resume %s", short(planned.RunID))
+		gate := ""
+		if planned.Until != nil && o.gate {
+			gate = " --gate"
+		}
+		a.say("next: agentclash run resume %s%s", short(planned.RunID), gate)
 	}
 	return nil
 }

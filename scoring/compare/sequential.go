@@ -157,8 +157,8 @@ func spending(card *scoring.AgentScorecard, trials float64) *float64 {
 
 // Words say where the test stands, in one sentence.
 func (s *Sequential) Words() string {
-	seen := fmt.Sprintf("after %s of at most %d, %d failed (%s, alpha %s, power %s for a fall by %s)",
-		count(s.Trials, "trial"), s.MaxTrials, s.Failed, s.Method, number(s.Alpha), number(s.Power), number(s.Drop))
+	seen := fmt.Sprintf("after %s of at most %d, %d failed (%s: false alarms at most %s, a fall by %s cleared at most %s)",
+		count(s.Trials, "trial"), s.MaxTrials, s.Failed, s.Method, number(s.Alpha), number(s.Drop), number(round(1-s.Power)))
 	switch {
 	case s.Decision == stats.Regressed:
 		return "regressed " + seen

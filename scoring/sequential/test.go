@@ -242,6 +242,9 @@ func (t *Test) earlier(c Case) []bool {
 	return passed
 }
 
+// maxTrials is the longest test that package stats makes.
+const maxTrials = 500
+
 // maxStored bounds what a test may say that was read from somewhere.
 const maxStored = 1_000_000
 
@@ -257,7 +260,7 @@ func (t *Test) check() error {
 		total += c.Trials
 	}
 	switch {
-	case len(t.Cases) == 0 || t.MaxTrials < 1 || total > maxStored:
+	case len(t.Cases) == 0 || t.MaxTrials < 1 || t.MaxTrials > maxTrials || total > maxStored:
 		return errors.New("the sequential test has no cases or no trials, or too many")
 	case t.Limits != nil && t.Limits.MaxTrials != t.MaxTrials:
 		return errors.New("the sequential test and its limits are of different lengths")
