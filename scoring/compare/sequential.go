@@ -238,13 +238,13 @@ func stoppedWarnings(baseline, candidate Snapshot) (list []string) {
 	const fixed = "intervals and p-values are for a fixed number of trials, and can say too much"
 	if s := candidate.Sequential; s != nil {
 		if ownTest(baseline, candidate) {
-			list = append(list, "the candidate's results decided when its run ended ("+s.Method+"): the decision of that test counts; "+fixed)
+			list = append(list, "how long the candidate ran depended on its results ("+s.Method+"): the decision of that test counts; "+fixed)
 		} else {
 			list = append(list, fmt.Sprintf("the candidate was run until it was decided against another baseline (run %s): %s", quote(s.Baseline.RunName), fixed))
 		}
 	}
 	if baseline.Sequential != nil {
-		list = append(list, "the baseline's own results decided when its run ended (--until-decided): "+fixed)
+		list = append(list, "how long the baseline ran depended on its own results (--until-decided): "+fixed)
 	}
 	return list
 }
