@@ -58,6 +58,7 @@ bench: build ## measure the budgets; see bench/README.md
 
 bench-stats: ## simulate what the statistics promise, 10,000 histories a row; see bench/README.md
 	$(GO) run ./bench/stats
+	AGENTCLASH_HISTORIES=10000 $(GO) test ./scoring/sequential -run TestErrorRates -count 1 -v
 
 sandbox-image: ## make agentclash/sandbox:local (sh, python3) without a registry
 	sh sandbox/docker/image/build.sh

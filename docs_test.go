@@ -49,7 +49,7 @@ func TestDocsNameEverything(t *testing.T) {
 func TestDocsNameEveryPolicyField(t *testing.T) {
 	t.Parallel()
 	page, fields := read(t, "docs/deciding.md"), 0
-	for prefix, of := range map[string]reflect.Type{"": reflect.TypeFor[compare.Policy](), "statistics.": reflect.TypeFor[compare.StatisticalRules]()} {
+	for prefix, of := range map[string]reflect.Type{"": reflect.TypeFor[compare.Policy](), "statistics.": reflect.TypeFor[compare.StatisticalRules](), "sequential.": reflect.TypeFor[compare.SequentialRules]()} {
 		for i := range of.NumField() {
 			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
 			if fields++; !regexp.MustCompile("(?m)^\\|[^|]*`" + regexp.QuoteMeta(prefix+name) + "`[^|]*\\|").MatchString(page) {

@@ -30,6 +30,9 @@ func (a *app) afterRun(ctx context.Context, planned *plan.Plan, result engine.Re
 				a.say("next: %s", recordAnew(planned.Recording.Dir))
 			}
 		}
+		if o.gate && planned.Until != nil && result.Code != "" { // it has not decided within its limits
+			return a.gateUntil(ctx, planned, result, o.against)
+		}
 		switch result.Code {
 		case engine.CodeBudget:
 			a.say("next: agentclash run resume %s --budget-usd %s or more", short(planned.RunID), dollarsUp(result.NeedsUSD))
@@ -40,6 +43,8 @@ func (a *app) afterRun(ctx context.Context, planned *plan.Plan, result engine.Re
 		return verdict(status)
 	}
 	switch {
+	case o.gate && planned.Until != nil:
+		return a.gateUntil(ctx, planned, result, o.against)
 	case o.gate:
 		return a.gateRun(ctx, planned.RunID, o.against)
 	case o.exitCode:
@@ -175,7 +180,11 @@ func (a *app) printStart(ctx context.Context, planned *plan.Plan, result engine.
 		a.say("next: agentclash eval session get %s", short(planned.RunID))
 	}
 	if result.Status == "interrupted" {
-		a.say("next: agentclash run resume %s", short(planned.RunID))
+		gate := ""
+		if planned.Until != nil && o.gate {
+			gate = " --gate"
+		}
+		a.say("next: agentclash run resume %s%s", short(planned.RunID), gate)
 	}
 	return nil
 }

@@ -47,6 +47,7 @@ type startOptions struct {
 	gate        bool
 	policyFile  string
 	against     reference // its policy is read by check
+	until       untilOptions
 	affected    bool
 	since       string
 	traces      traceOptions
@@ -74,11 +75,16 @@ cancelled; 64 a flag or the pack is wrong; 66 something named does not exist;
 unavailable; 77 a key is missing or was refused; 130 interrupted. With
 --exit-code, 1 when an agent did not pass and 3 when more trials than
 --max-invalid were invalid. With --gate, the gate's 0 pass, 1 fail, 2 warn,
-3 not enough evidence.`,
+3 not enough evidence.
+
+With --until-decided, cases are repeated only until the evidence decides whether
+the agent has regressed, at the error rates of the policy; --max-trials and
+--budget-usd bound it, and 3 says that neither was decided within them.`,
 		Example: `  agentclash eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good --follow
   agentclash eval start --pack my-pack.yaml --model openai/gpt-4.1-mini --repetitions 3 --follow
   agentclash eval start --pack my-pack.yaml --deployment prod --deployment next --json
   agentclash eval start --pack my-pack.yaml --deployment next --gate --policy gate.yaml
+  agentclash eval start --pack my-pack.yaml --deployment next --gate --until-decided --max-trials 60 --budget-usd 5
   agentclash eval start --pack my-pack.yaml --deployment next --suite checkout --scope suite_only
   agentclash eval start --pack my-pack.yaml --deployment next --report junit=report.xml --report md=summary.md
   agentclash eval start --pack my-pack.yaml --deployment prod --record tapes/prod
@@ -105,6 +111,7 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.gate, "gate", false, "compare with the baseline and exit with the verdict")
 	f.StringVar(&o.against.baseline, "baseline", "", baselineUsage)
 	f.StringVar(&o.policyFile, "policy", "", policyUsage)
+	o.until.addFlags(f)
 	f.BoolVar(&o.affected, "affected", false, "run only what changed: an earlier passed or failed trial of the same inputs stands for the rest")
 	f.StringVar(&o.since, "since", "", "with --affected: the run to reuse trials of (default: the pack's newest)")
 	o.traces.addFlags(f)
@@ -164,7 +171,10 @@ func (o *startOptions) check(a *app) error {
 	if o.gate && o.exitCode {
 		return usage("--gate and --exit-code both decide the exit status: choose one")
 	}
-	if o.dryRun && (o.follow || o.gate || o.exitCode || o.traces.endpoint != "" || len(o.reports.list) > 0) {
+	if err := o.checkUntil(); err != nil {
+		return err
+	}
+	if o.dryRun && (o.follow || o.gate && !o.until.decided || o.exitCode || o.traces.endpoint != "" || len(o.reports.list) > 0) {
 		return usage("--dry-run runs nothing: leave out --follow, --gate, --exit-code, --otlp and --report")
 	}
 	if err := o.reports.check(a, o.follow); err != nil {
@@ -228,6 +238,9 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 		err = a.checkJoin(ctx, planned)
 	}
 	if err != nil {
+		return err
+	}
+	if err := a.decideBy(ctx, planned, o); err != nil {
 		return err
 	}
 	if o.tape.player == nil { // which opens no script either

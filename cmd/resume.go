@@ -16,6 +16,9 @@ import (
 type resumeOptions struct {
 	follow, exitCode, retryInvalid, humanWait bool
 	limits                                    limitFlags
+	gate                                      bool
+	policyFile                                string
+	against                                   reference
 }
 
 func newRunResume(a *app) *cobra.Command {
@@ -24,13 +27,20 @@ func newRunResume(a *app) *cobra.Command {
 		Use: "resume RUN", Short: "Run what is left of an interrupted run",
 		Long: `Run what is left of a run whose process died or was interrupted. Finished trials
 are kept; what had begun starts again as a new attempt. A run that its budget
-or deadline ended is given another: what it has spent so far counts.`,
-		Example: "  agentclash run resume latest --follow\n  agentclash run resume latest --budget-usd 20",
+or deadline ended is given another: what it has spent so far counts.
+
+A run that was to go on until it is decided (eval start --until-decided) goes on
+with the test that it was started with. --gate exits with the gate's verdict, as
+eval start --gate does.`,
+		Example: "  agentclash run resume latest --follow\n  agentclash run resume latest --budget-usd 20\n  agentclash run resume latest --budget-usd 20 --gate",
 		Args:    exactArgs("RUN"),
 		RunE:    func(c *cobra.Command, args []string) error { return runResume(c.Context(), a, o, args) },
 	}
 	c.Flags().BoolVar(&o.follow, "follow", false, "show what happens while it happens")
 	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit 1 when an agent did not pass, 3 when too many trials were invalid")
+	c.Flags().BoolVar(&o.gate, "gate", false, "compare with the baseline and exit with the verdict")
+	c.Flags().StringVar(&o.against.baseline, "baseline", "", baselineUsage)
+	c.Flags().StringVar(&o.policyFile, "policy", "", policyUsage)
 	o.limits.addFlags(c.Flags())
 	c.Flags().BoolVar(&o.retryInvalid, "retry-invalid", false, "run invalid trials again as well")
 	c.Flags().BoolVar(&o.humanWait, "human-wait", false, humanWaitUsage+", as a run does that was started so")
@@ -38,6 +48,9 @@ or deadline ended is given another: what it has spent so far counts.`,
 }
 
 func runResume(ctx context.Context, a *app, o resumeOptions, args []string) error {
+	if err := o.check(a); err != nil {
+		return err
+	}
 	db, r, err := a.tidiedRun(ctx, args)
 	if err != nil {
 		return err
@@ -52,8 +65,12 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	if err != nil {
 		return err
 	}
+	if e.plan.Until != nil && o.retryInvalid {
+		return usage("run %s was to go on until it is decided, and other trials have taken the place of its invalid ones", r.Name).
+			hint("agentclash run resume %s, without them, or eval start", short(r.ID))
+	}
 	// an interrupted run with nothing left is still to be given its end
-	if len(e.plan.Trials) == 0 && r.Status != store.Interrupted {
+	if (len(e.plan.Trials) == 0 || e.plan.Before.Decided) && r.Status != store.Interrupted {
 		return usage("run %s has nothing left to run: its status is %s", r.Name, r.Status)
 	}
 	if err := a.renew(ctx, db, e.plan, o.limits); err != nil {
@@ -67,7 +84,19 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	if err != nil {
 		return err
 	}
-	return a.afterRun(ctx, e.plan, result, startOptions{follow: o.follow, exitCode: o.exitCode})
+	return a.afterRun(ctx, e.plan, result, startOptions{follow: o.follow, exitCode: o.exitCode, gate: o.gate, against: o.against})
+}
+
+func (o *resumeOptions) check(a *app) error {
+	if o.gate && o.exitCode {
+		return usage("--gate and --exit-code both decide the exit status: choose one")
+	}
+	if !o.gate && (o.policyFile != "" || o.against.baseline != "") {
+		return usage("--policy and --baseline are for --gate")
+	}
+	policy, err := a.policy(o.policyFile)
+	o.against.policy = &policy
+	return err
 }
 
 // tidiedRun is a run that is to be changed, once what dead processes left is marked.
@@ -157,12 +186,12 @@ func (a *app) reopen(ctx context.Context, db *store.DB, r store.Run, againInvali
 			return execution{}, fmt.Errorf("resume run %s: %w", r.Name, err)
 		}
 	}
-	said, err := runFacts(ctx, db, r.ID)
+	said, decided, err := runFacts(ctx, db, r.ID)
 	if err != nil {
 		return execution{}, err
 	}
 	e := execution{plan: &planned, pack: p, resumed: true, from: r.Owner, finished: finishedAttempts(&planned, prior)}
-	if err := planned.Reopen(p, plan.Progress{Left: left, Prior: prior, Facts: said}); err != nil {
+	if err := planned.Reopen(p, plan.Progress{Left: left, Prior: prior, Facts: said, Decided: decided}); err != nil {
 		return e, err
 	}
 	_, err = a.reuse(ctx, db, &planned, planned.Affected)
@@ -174,16 +203,17 @@ func inTheWay(r store.Run, o *plan.Obstacle) error {
 	return usage("run %s: %w", r.Name, o).hint("%s", o.Instead)
 }
 
-// runFacts is the number of the last fact that a run has stated of itself.
-func runFacts(ctx context.Context, db *store.DB, runID string) (int64, error) {
-	var last int64
-	filter := store.EventFilter{RunID: runID, Types: []string{string(event.RunStarted), string(event.RunFinished), string(event.BudgetReach),
+// runFacts is the number of the last fact that a run has stated of itself, and
+// whether its decision was one.
+func runFacts(ctx context.Context, db *store.DB, runID string) (last int64, decided bool, err error) {
+	filter := store.EventFilter{RunID: runID, Types: []string{string(event.RunStarted), string(event.RunFinished), string(event.BudgetReach), string(event.Decided),
 		string(event.JudgeStarted), string(event.JudgeDone), string(event.CallFailed), string(event.CallRetried)}}
-	err := db.Events(ctx, filter, func(_ int64, e event.Event) error {
+	err = db.Events(ctx, filter, func(_ int64, e event.Event) error {
 		if e.TrialID == "" {
+			decided = decided || e.Type == event.Decided
 			last = max(last, e.Sequence)
 		}
 		return nil
 	})
-	return last, err
+	return last, decided, err
 }

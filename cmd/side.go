@@ -154,7 +154,7 @@ func (s side) snapshot() compare.Snapshot {
 		Pack:        compare.PackRef{Slug: s.run.Pack.Slug, Version: s.run.Pack.Version, Digest: s.run.Pack.Digest},
 		MinPassRate: s.plan.Options.MinPassRate, MaxInvalid: s.plan.Options.MaxInvalid,
 		RanAt: s.run.CreatedAt,
-	}, compare.Record{Spec: s.spec, Scorecard: s.card, Cases: cases, Trials: s.attempts})
+	}, compare.Record{Spec: s.spec, Scorecard: s.card, Cases: cases, Trials: s.attempts, Until: s.plan.Until})
 }
 
 // regressions is how the side did on the cases of regression suites, in the order

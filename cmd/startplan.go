@@ -16,6 +16,7 @@ func (a *app) printPlan(p *plan.Plan) error {
 		Repetitions: p.Options.Repetitions, Trials: len(p.Trials), Reused: p.Reused(), Concurrency: p.Options.Concurrency, Seed: p.Options.Seed,
 		RetryInvalid: p.Options.RetryInvalid, MinPassRate: p.Options.MinPassRate, MaxInvalid: p.Options.MaxInvalid,
 	}
+	d.Until = p.Until
 	total, known := 0.0, true
 	for lane, agent := range p.Agents {
 		caps := p.Caps(lane)

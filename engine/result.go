@@ -11,8 +11,11 @@ type Result struct {
 	Code string `json:"code,omitempty"`
 	// NeedsUSD is the smallest budget that has room for the call that the run's
 	// budget had none for; 0: none ended it.
-	NeedsUSD float64       `json:"needs_usd,omitempty"`
-	Agents   []AgentResult `json:"agents"`
+	NeedsUSD float64 `json:"needs_usd,omitempty"`
+	// Decided says that the plan's test has decided, so that trials that were not
+	// begun are not needed.
+	Decided bool          `json:"decided,omitempty"`
+	Agents  []AgentResult `json:"agents"`
 }
 
 // AgentResult is how one run agent ended.

@@ -75,6 +75,7 @@ type run struct {
 	settled    atomic.Int64        // trials that need no more attempts
 	paces      *provider.Paces
 	purse      *budget.Purse // nil without a budget
+	deciding   *deciding     // nil runs every trial
 
 	facts sync.Mutex // held while one of the run's own events is stated
 	seq   int64      // of the last of them
@@ -108,6 +109,9 @@ func Run(ctx context.Context, planned *plan.Plan, deps Deps) (Result, error) {
 	if err := r.emit(ctx, event.RunStarted, StartOf(planned)); err != nil {
 		return Result{}, err
 	}
+	if err := r.decided(ctx); err != nil { // by what an earlier process ran
+		return Result{}, err
+	}
 	ctx, stop := r.until(ctx)
 	defer stop()
 	err = r.trials(ctx)
@@ -118,8 +122,8 @@ func Run(ctx context.Context, planned *plan.Plan, deps Deps) (Result, error) {
 	if reached := r.purse.Reached(); reached != nil && cause == nil {
 		cause = reached
 	}
-	if r.settled.Load() == int64(len(planned.Trials)) {
-		cause = nil // the end came after the last trial: the run is whole
+	if r.settled.Load()+r.deciding.sparedTrials() == int64(len(planned.Trials)) || r.deciding.isOver() && stopCode(cause) != "" {
+		cause = nil // the end came after the last trial, or the decision: the run is whole
 	}
 	if err := r.reached(ctx, cause); err != nil {
 		return Result{}, err
@@ -139,6 +143,9 @@ func newRun(planned *plan.Plan, deps Deps) (*run, error) {
 	r.seq, r.groups, r.boards = planned.Before.Facts, newGroups(planned), newBoards(planned)
 	for _, g := range planned.Scorer.Graders() {
 		r.graderTime += plan.GraderTimeout(g) + plan.GraderSlack
+	}
+	if err := r.newDeciding(); err != nil {
+		return nil, err
 	}
 	again := map[string]bool{} // trials that this run makes another attempt at
 	for _, t := range planned.Trials {
@@ -162,6 +169,7 @@ func newRun(planned *plan.Plan, deps Deps) (*run, error) {
 		for j, t := range prior {
 			followed := again[t.TrialID] || j+1 < len(prior) && prior[j+1].TrialID == t.TrialID
 			l.add(t, !followed)
+			r.deciding.settle(t, !followed)
 		}
 		r.lanes = append(r.lanes, l)
 	}
@@ -177,13 +185,32 @@ func (r *run) trials(ctx context.Context) error {
 		return r.together(ctx)
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(r.plan.Options.Concurrency, 1))
+	places := make(chan struct{}, max(r.plan.Options.Concurrency, 1))
+	ended := make(chan struct{}, 1) // wakes whoever waits for a trial
 	next := r.ahead()
 	for i, t := range r.plan.Trials {
+		places <- struct{}{} // before anything is asked, so that what is begun comes first in the plan
+		for r.deciding.tooFar() && len(places) > 1 {
+			<-ended
+		}
+		if r.deciding.spare(t) {
+			<-places
+			next.over(t)
+			continue
+		}
 		if ctx.Err() != nil || r.purse.Reached() != nil {
 			break
 		}
+		r.deciding.begin(t)
 		g.Go(func() error {
+			defer func() {
+				r.deciding.end(t)
+				<-places
+				select {
+				case ended <- struct{}{}:
+				default:
+				}
+			}()
 			defer next.over(t)
 			err := r.trial(ctx, t)
 			if reached := (*budget.Reached)(nil); errors.As(err, &reached) {
@@ -253,6 +280,7 @@ func (r *run) settle(a *attempt, end ending, again bool) error {
 	}
 	l := r.lanes[a.trial.Agent]
 	l.add(result, !a.again)
+	r.deciding.settle(result, !a.again)
 	if f == faultFatal {
 		l.halted.CompareAndSwap(nil, &ending{code: result.Code, err: errors.New(result.Reason)})
 	}
@@ -260,7 +288,7 @@ func (r *run) settle(a *attempt, end ending, again bool) error {
 		r.allDone(a.trial)
 		r.forget(a.trial)
 	}
-	return nil
+	return r.decided(a.log.ctx)
 }
 
 // allDone counts a trial that needs no more attempts.
@@ -385,7 +413,7 @@ func (l *lane) cause() (code, reason string) {
 // result says how the run ended: cause is what its context was ended with, or
 // nil.
 func (r *run) result(cause error) Result {
-	res := Result{Status: "completed", Code: stopCode(cause)}
+	res := Result{Status: "completed", Code: stopCode(cause), Decided: r.deciding.isOver()}
 	if reached := (*budget.Reached)(nil); errors.As(cause, &reached) {
 		res.NeedsUSD = reached.UsedUSD + reached.NeededUSD
 	}

@@ -69,6 +69,11 @@ func (db *DB) FinishRun(ctx context.Context, runID string, owner Owner, result e
 		if result.Code != "" {
 			left = Interrupted // a limit of the run's own leaves what can be resumed
 		}
+		if result.Decided && result.Status == Completed {
+			if err := dropUnneeded(ctx, tx, run.row); err != nil {
+				return err
+			}
+		}
 		if err := endTrials(ctx, tx, run.row, left); err != nil {
 			return err
 		}
@@ -85,6 +90,21 @@ func (db *DB) FinishRun(ctx context.Context, runID string, owner Owner, result e
 			result.Status, result.Reason, db.stamp(), db.stamp(), run.row)
 		return err
 	})
+}
+
+// dropUnneeded takes out of a run that its results have decided the trials that
+// nothing was ever done for: there is nothing to know of them, and nothing to resume
+// or to count. What was begun comes before them in the plan, and stays.
+func dropUnneeded(ctx context.Context, tx *sql.Tx, run int64) error {
+	_, err := tx.ExecContext(ctx, `DELETE FROM trials WHERE agent_id IN (SELECT id FROM run_agents WHERE run_id = ?1)
+		AND id > coalesce((SELECT max(t.id) FROM trials t JOIN run_agents a ON a.id = t.agent_id
+			WHERE a.run_id = ?1 AND EXISTS (SELECT 1 FROM attempts k WHERE k.id > t.id * 1024 AND k.id < (t.id + 1) * 1024)), 0)`, run)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `UPDATE runs SET trials = (SELECT count(*) FROM trials t JOIN run_agents a ON a.id = t.agent_id
+		WHERE a.run_id = ?1) WHERE id = ?1`, run)
+	return err
 }
 
 func finishAgent(ctx context.Context, tx *sql.Tx, run int64, a engine.AgentResult) error {

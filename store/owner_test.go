@@ -249,3 +249,43 @@ func TestCancelReachesTheOwner(t *testing.T) {
 		t.Errorf("of no run: got %v, want not found", err)
 	}
 }
+
+// TestADecidedRunHasNoUnneededTrials: what nothing was done for is gone, what was begun
+// stays, and nothing is left to do.
+func TestADecidedRunHasNoUnneededTrials(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	planned := createRun(t, db, makePlan(id('d', 1), 1, 6))
+	r := record(t, db, planned)
+	first := speak(t, r, planned, planned.Trials[0])
+	first.begin()
+	first.finish(scoring.OutcomePassed, false)
+	speak(t, r, planned, planned.Trials[2]).begin() // and the one before it was begun by nobody
+	must(t, r.Close())
+	must(t, db.FinishRun(t.Context(), planned.RunID, me, engine.Result{Status: store.Completed, Decided: true}))
+
+	var got []string
+	for _, trial := range readTrials(t, db, store.TrialFilter{RunAgentID: planned.Agents[0].ID}) {
+		got = append(got, trial.ID+" "+trial.Status)
+	}
+	want := []string{planned.Trials[0].ID + " " + store.Passed, planned.Trials[1].ID + " " + store.Cancelled, planned.Trials[2].ID + " " + store.Cancelled}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("trials: want (-), got (+):\n%s", diff)
+	}
+	if stored, err := db.Run(t.Context(), "", planned.RunID); err != nil || stored.Trials != 3 {
+		t.Errorf("the run says that it has %d trials, %v", stored.Trials, err)
+	}
+	must(t, db.Check(t.Context()))
+	recordsOf(t, db, planned.RunID) // it can be exported: its trials lie together
+}
+
+// TestAnUndecidedRunKeepsItsTrials: they can be resumed.
+func TestAnUndecidedRunKeepsItsTrials(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	planned := createRun(t, db, makePlan(id('d', 2), 1, 3))
+	must(t, db.FinishRun(t.Context(), planned.RunID, me, engine.Result{Status: store.Failed, Code: engine.CodeBudget}))
+	if left, err := db.Unfinished(t.Context(), planned.RunID, false); err != nil || len(left) != 3 {
+		t.Errorf("left: %+v, %v", left, err)
+	}
+}

@@ -194,6 +194,9 @@ func gateSuite(a Agent) junitSuite {
 	s := junitSuite{Name: "release-gate/" + a.Label, Tests: 1, Time: "0", Properties: []junitProperty{
 		{"verdict", string(a.Gate.Verdict)}, {"policy", a.Gate.PolicyKey}, {"policy_fingerprint", a.Gate.PolicyFingerprint},
 	}}
+	if q := a.Gate.Sequential; q != nil {
+		s.Properties = append(s.Properties, junitProperty{"sequential", plain(q.Words())})
+	}
 	switch t := gateTest(a); {
 	case t.Failure != nil:
 		s.Failures = 1

@@ -299,6 +299,7 @@ func (p *printer) gate(g compare.GateResult) {
 		p.blank()
 		p.table(&violations)
 	}
+	p.sequential(g.Sequential)
 	p.gateRules(g.EvaluationDetails)
 	p.list("Conditions met", g.EvaluationDetails.TriggeredConditions)
 	p.list("Warnings", g.EvaluationDetails.Warnings)

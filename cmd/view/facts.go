@@ -26,7 +26,7 @@ func Describe(e event.Event) string {
 
 func describe(e event.Event) (string, error) {
 	switch e.Type {
-	case event.RunStarted, event.RunFinished, event.BudgetReach, event.SandboxLost, event.EgressDecide, event.TrialQueued, event.TrialDone:
+	case event.RunStarted, event.RunFinished, event.BudgetReach, event.Decided, event.SandboxLost, event.EgressDecide, event.TrialQueued, event.TrialDone:
 		return describeRun(e)
 	case event.CallStarted, event.CallDone, event.CallFailed, event.CallRetried, event.CallRefused, event.OutputDelta, event.ToolProposed:
 		return describeCall(e)
@@ -90,6 +90,10 @@ func describeRun(e event.Event) (string, error) {
 				s += ", and a call can come to " + plain(v.Needed)
 			}
 			return s
+		})
+	case event.Decided:
+		return told(e, func(v event.Decision) string {
+			return fmt.Sprintf("%s after %s of at most %d, %d failed (%s)", v.Decision, count(v.Trials, "trial"), v.MaxTrials, v.Failed, v.Method)
 		})
 	case event.SandboxLost:
 		return told(e, func(v event.Lost) string { return because(strings.TrimSpace(v.Kind+" "+v.Limit), v.Detail) })

@@ -85,6 +85,8 @@ func (f *follower) what(e event.Event) string {
 		return Bad.Paint("sandbox lost", f.o.Color) + ": " + Describe(e)
 	case event.BudgetReach:
 		return "limit reached: " + Describe(e)
+	case event.Decided:
+		return "decided: " + Describe(e)
 	case event.ScoringFail:
 		return Bad.Paint("scoring failed", f.o.Color) + ": " + Describe(e)
 	}

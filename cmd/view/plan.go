@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/agentclash/agentclash/scoring/sequential"
 )
 
 // PlanDocument is what `eval start --dry-run` prints: everything the run would
@@ -41,6 +43,8 @@ type PlanDocument struct {
 	MaxSimulatorMessages int          `json:"max_simulator_messages,omitempty"`
 	MaxSimulatorCostUSD  *float64     `json:"max_simulator_cost_usd,omitempty"`
 	SimulatorCostReason  string       `json:"simulator_cost_reason,omitempty"`
+	// Until is the test that would end the run; null: every trial is run.
+	Until *sequential.Test `json:"until_decided,omitempty"`
 	// BudgetUSD and Deadline end the run; null: they do not.
 	BudgetUSD *float64   `json:"budget_usd"`
 	Deadline  *time.Time `json:"deadline"`
@@ -74,9 +78,14 @@ func Plan(w io.Writer, d PlanDocument, o Options) error {
 	}
 	b.Add("Execution mode", d.Mode)
 	b.Add("Sandbox", strings.TrimSpace(d.Sandbox+" "+d.Image))
-	b.Add("Trials", strings.Join([]string{
-		count(len(d.Agents), "agent"), count(len(d.Cases), "case"), count(d.Repetitions, "repetition"),
-	}, " x ")+" = "+strconv.Itoa(d.Trials)+", at most "+strconv.Itoa(d.Concurrency)+" at once")
+	if d.Until == nil {
+		b.Add("Trials", strings.Join([]string{
+			count(len(d.Agents), "agent"), count(len(d.Cases), "case"), count(d.Repetitions, "repetition"),
+		}, " x ")+" = "+strconv.Itoa(d.Trials)+", at most "+strconv.Itoa(d.Concurrency)+" at once")
+	} else {
+		b.Add("Trials", "up to "+strconv.Itoa(d.Trials)+" of "+count(len(d.Cases), "case")+", at most "+strconv.Itoa(d.Concurrency)+" at once")
+		untilDetails(&b, d.Until)
+	}
 	if d.Reused > 0 {
 		b.Add("Reused", strconv.Itoa(d.Reused))
 	}

@@ -43,6 +43,7 @@ const (
 	TrialQueued  Type = "trial.queued"
 	TrialDone    Type = "trial.finished"
 	BudgetReach  Type = "budget.reached"
+	Decided      Type = "decision.reached"
 	SandboxLost  Type = "sandbox.lost"
 	EgressDecide Type = "network.egress.decided"
 	CallFailed   Type = "model.call.failed"

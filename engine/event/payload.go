@@ -417,6 +417,19 @@ type Budget struct {
 	Needed  float64 `json:"needed,omitempty"` // at most, by the call that was not made
 }
 
+// Decision is the payload of decision.reached: what the sequential test of a run
+// has found, which begins no trial after it.
+type Decision struct {
+	Decision  string  `json:"decision"` // regressed or no_regression
+	Method    string  `json:"method"`
+	Trials    int     `json:"trials"` // that counted
+	MaxTrials int     `json:"max_trials"`
+	Failed    int     `json:"failed"` // of these
+	Alpha     float64 `json:"alpha"`
+	Power     float64 `json:"power"`
+	Drop      float64 `json:"drop"`
+}
+
 // ScoringStarted is the payload of scoring.started: all evidence is there but
 // for what judges will say.
 type ScoringStarted struct {

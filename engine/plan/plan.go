@@ -8,6 +8,7 @@ import (
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/scoring"
+	"github.com/agentclash/agentclash/scoring/sequential"
 )
 
 // Plan is everything one run will do. Its JSON is what the store keeps; the
@@ -44,6 +45,8 @@ type Plan struct {
 	// Merged are the runs that this one was put together from, by shard; none for a
 	// run that was executed.
 	Merged []MergedRun `json:"merged_from,omitempty"`
+	// Until is the test that ends the run once it has decided; nil runs every trial.
+	Until *sequential.Test `json:"until_decided,omitempty"`
 	// Prices are the list prices of the day the run was planned, for models
 	// that the pack does not price; costs are worked out again by these.
 	Prices scoring.ListPrices `json:"prices,omitzero"`
@@ -137,6 +140,8 @@ type Progress struct {
 	Left  []Trial           // what is still to be run
 	Prior [][]scoring.Trial // the finished attempts, by lane and in order
 	Facts int64             // the number of the run's own last fact
+	// Decided says that one of these was the decision of Plan.Until.
+	Decided bool
 	// ChargedUSD is what the run has taken of its budget: see [Charges].
 	ChargedUSD float64
 }

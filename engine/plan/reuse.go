@@ -99,7 +99,7 @@ func (p *Plan) Again(trials []Trial, req Request) (*Plan, error) {
 		return nil, o
 	}
 	next := *p
-	next.Recording, next.Cache, next.Options.PeerGap = nil, false, 0
+	next.Recording, next.Cache, next.Until, next.Options.PeerGap = nil, false, nil, 0
 	next.RunID, next.CreatedAt, next.RetryOf = req.NewID(), req.Now().UTC(), p.RunID
 	next.Name, next.Session, next.Merged, next.Options.Shard = req.Name, "", nil, nil
 	if next.Name == "" {

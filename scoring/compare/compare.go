@@ -108,6 +108,7 @@ func Compare(baseline, candidate Snapshot) Comparison {
 	c.KeyDeltas, c.AgentDeltas = dimensionDeltas(b, k), agentDeltas(b, k)
 	c.Statistics = doubts(c, baseline, candidate)
 	c.EvidenceQuality = evidenceQuality(c, b, k)
+	c.EvidenceQuality.Warnings = append(c.EvidenceQuality.Warnings, stoppedWarnings(baseline, candidate)...)
 	if len(c.EvidenceQuality.MissingFields)+len(c.EvidenceQuality.Warnings) > 0 {
 		c.State = PartialEvidence
 	}

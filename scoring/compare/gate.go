@@ -47,7 +47,10 @@ type GateResult struct {
 	PolicyFingerprint string            `json:"policy_fingerprint"`
 	PolicySnapshot    Policy            `json:"policy_snapshot"` // normalized
 	EvaluationDetails EvaluationDetails `json:"evaluation_details"`
-	GeneratedAt       time.Time         `json:"generated_at,omitzero"`
+	// Sequential is what a candidate that was run until it was decided came to; nil
+	// for any other, and against another baseline than that of its test.
+	Sequential  *Sequential `json:"sequential,omitempty"`
+	GeneratedAt time.Time   `json:"generated_at,omitzero"`
 }
 
 // EvaluationDetails is everything a gate looked at. No list is ever nil.
@@ -114,10 +117,11 @@ const (
 // Gate holds the candidate against the policy. The comparison must be that of
 // the two snapshots. Questions are asked in a fixed order, and the first that
 // has an answer decides: is the policy valid, are the sides comparable, are too
-// many trials invalid (candidate, then baseline), is evidence too thin for a
-// limit of the policy, is evidence missing, is a required dimension unavailable,
+// many trials invalid (candidate, then baseline), has the candidate's own sequential
+// test found a regression or nothing, is evidence too thin for a limit of the policy, is evidence missing, is a required dimension unavailable,
 // can what is to be tested be tested, is the candidate's own verdict unknown, did
-// it not pass, is there a reason to fail, is there a reason to warn. Then the rules
+// it not pass, is there a reason to fail, is there a reason to warn. A sequential test
+// that found no regression stands in for what reads chance as a fall. Then the rules
 // about regression cases have their say. A policy that Validate refuses never
 // passes anything.
 func Gate(p Policy, c Comparison, baseline, candidate Snapshot) GateResult {
@@ -130,7 +134,7 @@ func Gate(p Policy, c Comparison, baseline, candidate Snapshot) GateResult {
 		g.results[key] = judgeDimension(c.keyDelta(key), t, declared)
 	}
 	g.rules, g.tested = g.limits(), g.testRegressions()
-	weighed := g.weighThresholds()
+	weighed := append(g.weighThresholds(), g.leaveToTest()...)
 	regressions := g.regressions()
 	d := regressions.merge(g.decide())
 	return GateResult{
@@ -148,6 +152,7 @@ func Gate(p Policy, c Comparison, baseline, candidate Snapshot) GateResult {
 			RuleResults:          g.rules,
 			StatisticalResults:   g.tested,
 		},
+		Sequential: g.decidedBy(),
 	}
 }
 

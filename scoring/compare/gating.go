@@ -48,6 +48,7 @@ func (g *gating) decide() decision {
 		g.invalidPolicy,
 		g.notComparable,
 		g.tooManyInvalid,
+		g.sequential,
 		g.noLimitEvidence,
 		g.evidenceMissing,
 		g.dimensionMissing,
@@ -61,8 +62,11 @@ func (g *gating) decide() decision {
 			return d
 		}
 	}
-	return decision{verdict: Pass, reason: GateWithinThresholds,
-		summary: "the candidate is within the thresholds of " + quote(g.policy.Key)}
+	summary := "the candidate is within the thresholds of " + quote(g.policy.Key)
+	if s := g.decidedBy(); s != nil {
+		summary = s.Words() + "; nothing else of " + quote(g.policy.Key) + " stands against it"
+	}
+	return decision{verdict: Pass, reason: GateWithinThresholds, summary: summary}
 }
 
 func (g *gating) invalidPolicy() (decision, bool) {
@@ -122,7 +126,7 @@ func (g *gating) dimensionMissing() (decision, bool) {
 }
 
 func (g *gating) passUnknown() (decision, bool) {
-	if !g.policy.RequireScorecardPass || g.candidate.passed() != nil {
+	if !g.policy.RequireScorecardPass || g.candidate.passed() != nil || g.decidedBy() != nil {
 		return undecided()
 	}
 	return decided(InsufficientEvidence, GatePassUnknown, "the candidate's scorecard has no verdict")
@@ -130,7 +134,7 @@ func (g *gating) passUnknown() (decision, bool) {
 
 func (g *gating) notPassed() (decision, bool) {
 	passed := g.candidate.passed()
-	if !g.policy.RequireScorecardPass || passed == nil || *passed {
+	if !g.policy.RequireScorecardPass || passed == nil || *passed || g.decidedBy() != nil {
 		return undecided()
 	}
 	card := g.candidate.Scorecard

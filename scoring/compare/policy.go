@@ -41,6 +41,9 @@ type Policy struct {
 	// Statistics lets evidence decide what has regressed; nil: the deltas do.
 	Statistics *StatisticalRules `json:"statistics,omitempty"`
 
+	// Sequential is what eval start --until-decided aims at; nil: the default aim.
+	Sequential *SequentialRules `json:"sequential,omitempty"`
+
 	// The limits below do not exist where they are nil. A limit whose number is
 	// not known is insufficient evidence.
 
@@ -129,7 +132,7 @@ func (p Policy) Problems() []PolicyProblem {
 	for _, what := range p.RegressionGateRules.problems() {
 		add("regression_gate_rules."+what.Field, "%s", what.Message)
 	}
-	return slices.Concat(list, p.Statistics.problems(), p.limitProblems())
+	return slices.Concat(list, p.Statistics.problems(), p.Sequential.problems(), p.limitProblems())
 }
 
 // Validate reports [Policy.Problems] as one error, one problem a line, each
@@ -179,7 +182,7 @@ func (p Policy) Normalized() Policy {
 	}
 	p.Dimensions = dimensions
 	p.RegressionGateRules = p.RegressionGateRules.normalized()
-	p.Statistics = p.Statistics.normalized()
+	p.Statistics, p.Sequential = p.Statistics.normalized(), p.Sequential.normalized()
 	return p
 }
 

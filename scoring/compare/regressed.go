@@ -102,7 +102,7 @@ func (r *StatisticalRules) normalized() *StatisticalRules {
 // testRegressions tests what the policy asks for, on normalized rules.
 func (g *gating) testRegressions() []StatisticalResult {
 	rules := g.policy.Statistics
-	if rules == nil || g.comparison.Statistics == nil || rules.Alpha == nil {
+	if rules == nil || g.comparison.Statistics == nil || rules.Alpha == nil || g.decidedBy() != nil {
 		return nil
 	}
 	metrics := rules.Metrics
@@ -176,7 +176,7 @@ func (m matched) leastP() float64 {
 // untested is the answer where nothing, or not what the policy names, could be
 // tested.
 func (g *gating) untested() (decision, bool) {
-	if g.policy.Statistics == nil {
+	if g.policy.Statistics == nil || g.decidedBy() != nil {
 		return undecided()
 	}
 	var missing, few []string

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/scoring"
+	"github.com/agentclash/agentclash/scoring/sequential"
 )
 
 // Identity says what one side of a comparison is and what it was run on.
@@ -51,6 +52,8 @@ type Snapshot struct {
 	InvalidCauses []InvalidCause `json:"invalid_causes"`
 	// Cases are in the order of the run's plan, each key once.
 	Cases []CaseResult `json:"cases"`
+	// Sequential is of a run that its own results ended; nil for any other.
+	Sequential *Sequential `json:"sequential,omitempty"`
 }
 
 // DeclaredDimension is what the evaluation spec says of a dimension.
@@ -74,6 +77,7 @@ type Record struct {
 	Scorecard *scoring.AgentScorecard // nil: there is none
 	Cases     []CaseRef               // the planned cases, in order
 	Trials    []scoring.Trial         // every attempt, in any order
+	Until     *sequential.Test        // by which the run was stopped; nil: it was not
 }
 
 // CaseRef names a planned case and what its content was.
@@ -98,7 +102,7 @@ func NewSnapshot(id Identity, rec Record) Snapshot {
 		s.Dimensions = append(s.Dimensions,
 			DeclaredDimension{Key: d.Key, Source: d.Source, BetterDirection: d.BetterDirection})
 	}
-	s.Cases = caseResults(s.Dimensions, rec.Cases, deciding)
+	s.Cases, s.Sequential = caseResults(s.Dimensions, rec.Cases, deciding), newSequential(rec, deciding)
 	return s
 }
 

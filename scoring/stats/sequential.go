@@ -1,5 +1,10 @@
 package stats
 
+import (
+	"encoding/json"
+	"fmt"
+)
+
 // Sequential is a test that looks after every trial and stops when the count
 // of failures reaches a limit. It is made before the first trial, by [Against]
 // a known rate or by [Stored.Sequential] for a stored baseline.
@@ -14,6 +19,45 @@ type Sequential struct {
 	FalseAlarm float64 `json:"false_alarm"` // highest chance of regressed without any fall
 	FalseClear float64 `json:"false_clear"` // highest chance of no_regression with a fall by the drop
 	limits     limits
+}
+
+// kept is a test as it is stored: its limits take long to find again.
+type kept struct {
+	Method     string  `json:"method"`
+	MaxTrials  int     `json:"max_trials"`
+	FalseAlarm float64 `json:"false_alarm"`
+	FalseClear float64 `json:"false_clear"`
+	Clear      []int   `json:"no_regression_up_to"`
+	Alarm      []int   `json:"regressed_from"`
+}
+
+// MarshalJSON writes the test with its limits: the counts of failures after 1, 2
+// and so on trials, -1 and n+1 being out of reach.
+func (s *Sequential) MarshalJSON() ([]byte, error) {
+	k := kept{Method: s.Method, MaxTrials: s.MaxTrials, FalseAlarm: s.FalseAlarm, FalseClear: s.FalseClear}
+	if s.limits.last() > 0 {
+		k.Clear, k.Alarm = s.limits.clear[1:], s.limits.alarm[1:]
+	}
+	return json.Marshal(k)
+}
+
+// UnmarshalJSON reads a test back, and refuses one that cannot have been written.
+func (s *Sequential) UnmarshalJSON(doc []byte) error {
+	var k kept
+	if err := json.Unmarshal(doc, &k); err != nil {
+		return err
+	}
+	if k.MaxTrials < 1 || k.MaxTrials > longest || len(k.Clear) != k.MaxTrials || len(k.Alarm) != k.MaxTrials {
+		return fmt.Errorf("a sequential test of %d trials has as many limits each way, not %d and %d", k.MaxTrials, len(k.Clear), len(k.Alarm))
+	}
+	for i := range k.MaxTrials {
+		if n := i + 1; k.Clear[i] < -1 || k.Clear[i] >= k.Alarm[i] || k.Alarm[i] > n+1 {
+			return fmt.Errorf("after %d trials a sequential test cannot have the limits %d and %d", n, k.Clear[i], k.Alarm[i])
+		}
+	}
+	*s = Sequential{Method: k.Method, MaxTrials: k.MaxTrials, FalseAlarm: k.FalseAlarm, FalseClear: k.FalseClear,
+		limits: limits{append([]int{-1}, k.Clear...), append([]int{1}, k.Alarm...)}}
+	return nil
 }
 
 // Decide folds results, true for passed, into a decision. The first limit that
