@@ -159,6 +159,12 @@ func newBaselineImport(a *app) *cobra.Command {
 			if err := fitBaseline(f.Snapshot); err != nil {
 				return usage("%s: %w", args[0], err)
 			}
+			if name == "" {
+				name = f.Name
+			}
+			if err := checkBaselineName(name); err != nil {
+				return err
+			}
 			workspace, err := a.workspaceName()
 			if err != nil {
 				return err
@@ -170,9 +176,6 @@ func newBaselineImport(a *app) *cobra.Command {
 			db, err := a.store(ctx)
 			if err != nil {
 				return err
-			}
-			if name == "" {
-				name = f.Name
 			}
 			s := f.Snapshot
 			mark, err := db.ImportBaseline(ctx, store.BaselineMark{

@@ -148,7 +148,7 @@ exit status is the verdict: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 			if err != nil {
 				return err
 			}
-			return runCompareLatest(c.Context(), a, agent, reference{baseline, &policy}, gate, written)
+			return runCompareLatest(c.Context(), a, agent, reference{baseline: baseline, policy: &policy}, gate, written)
 		},
 	}
 	written.addFlags(c.Flags())
@@ -259,11 +259,11 @@ func (a *app) gateRun(ctx context.Context, runID string, against reference) erro
 	if !ok {
 		return a.noBaseline()
 	}
-	return a.gateAgents(ctx, db, baseline.side, r, against.rules())
+	return a.gateAgents(ctx, db, baseline, r, against)
 }
 
 // gateAgents gates every agent of a run; the worst verdict is the status.
-func (a *app) gateAgents(ctx context.Context, db *store.DB, baseline side, r store.Run, policy compare.Policy) error {
+func (a *app) gateAgents(ctx context.Context, db *store.DB, baseline comparand, r store.Run, against reference) error {
 	agents, err := db.RunAgents(ctx, r.ID)
 	if err != nil {
 		return err
@@ -277,12 +277,13 @@ func (a *app) gateAgents(ctx context.Context, db *store.DB, baseline side, r sto
 		if err != nil {
 			return err
 		}
-		judged, err := a.keepGate(ctx, baseline, candidate, a.judge(baseline, candidate, policy).gate)
-		if err != nil {
+		judged := against.judge(a, baseline, candidate)
+		if judged.gate, err = a.keepGate(ctx, baseline.side, candidate, judged.gate); err != nil {
 			return err
 		}
-		a.say("gate %s: %s: %s", agent.Label, judged.Verdict, judged.Summary)
-		worst = worse(worst, judged.Verdict)
+		against.keep(agent.ID, judged)
+		a.say("gate %s: %s: %s", agent.Label, judged.gate.Verdict, judged.gate.Summary)
+		worst = worse(worst, judged.gate.Verdict)
 	}
 	return verdict(worst.ExitStatus())
 }
