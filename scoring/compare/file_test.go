@@ -121,6 +121,12 @@ func TestAnOldBaselineIsSaid(t *testing.T) {
 	s := standard()
 	base, next := oneTrial("a", s, 1, 1, 1, 1), oneTrial("b", s, 1, 1, 1, 1)
 	base.RanAt = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for ahead, want := range map[time.Duration]bool{24 * time.Hour: false, 24*time.Hour + 1: true} {
+		c := compare.Compare(base, next).At(base.RanAt.Add(-ahead), base)
+		if said := strings.Contains(strings.Join(c.EvidenceQuality.Warnings, ""), "ahead of this clock"); said != want || (c.State == compare.PartialEvidence) != want {
+			t.Errorf("%s ahead: got %q, state %s", ahead, c.EvidenceQuality.Warnings, c.State)
+		}
+	}
 	for age, want := range map[time.Duration]bool{compare.OldBaseline - 1: false, compare.OldBaseline: true} {
 		c := compare.Compare(base, next).At(base.RanAt.Add(age), base)
 		if said := strings.Contains(strings.Join(c.EvidenceQuality.Warnings, ""), "days old"); said != want || (c.State == compare.PartialEvidence) != want {
