@@ -41,6 +41,9 @@ was; baseline history has the earlier ones. Nothing sets a baseline by itself.`,
 		Example: "  agentclash baseline set latest\n  agentclash baseline set nightly --agent prod --name main",
 		Args:    upTo(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkBaselineName(name); err != nil {
+				return err
+			}
 			ctx := c.Context()
 			return a.withRun(ctx, args, func(db *store.DB, r store.Run) error {
 				picked, err := a.pickAgent(ctx, db, r, agent)
@@ -74,6 +77,26 @@ was; baseline history has the earlier ones. Nothing sets a baseline by itself.`,
 	c.Flags().StringVar(&agent, "agent", "", "run agent, by label or id")
 	c.Flags().StringVar(&name, "name", "", "name of the baseline (default \"default\")")
 	return c
+}
+
+// maxBaselineName bounds a baseline's name, in bytes.
+const maxBaselineName = 100
+
+// checkBaselineName refuses a name that --baseline would take for something else,
+// or that could not be typed.
+func checkBaselineName(name string) error {
+	name = strings.TrimSpace(name)
+	switch {
+	case len(name) > maxBaselineName:
+		return usage("--name: a baseline's name has at most %d bytes, not %d", maxBaselineName, len(name))
+	case name != view.SanitizeLine(name) || strings.ContainsAny(name, "\n\t"):
+		return usage("--name %q: a baseline's name has no control or invisible characters", name)
+	case looksLikePath(name):
+		return usage("--name %q: --baseline would take it for a file: leave out slashes, a dot in front and .json or .yaml behind", name)
+	case strings.HasPrefix(name, baselinePrefix):
+		return usage("--name %q: leave out %q, which stands before names of baselines where runs are named too", name, baselinePrefix)
+	}
+	return nil
 }
 
 // printBaseline says what has just become the baseline.
@@ -220,7 +243,7 @@ func (a *app) pickBaseline(ctx context.Context, db *store.DB, workspace, slug, n
 	if err != nil {
 		return store.BaselineMark{}, false, err
 	}
-	name = cmp.Or(name, store.DefaultBaseline)
+	name = cmp.Or(strings.TrimSpace(name), store.DefaultBaseline)
 	marks := slices.DeleteFunc(all, func(m store.BaselineMark) bool { return !strings.EqualFold(m.Name, name) })
 	switch len(marks) {
 	case 0:

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -75,13 +74,15 @@ func (a *app) fileBaseline(path string) (comparand, error) {
 }
 
 func (a *app) readBaseline(path string) (compare.File, error) {
-	file, err := os.Open(a.path(path))
+	src, err := a.readBounded(path, compare.MaxFileBytes)
 	if err != nil {
-		return compare.File{}, fmt.Errorf("read the baseline: %w", err)
+		return compare.File{}, err
 	}
-	defer file.Close()
-	f, err := compare.ReadFile(file)
-	if err != nil {
+	f, err := compare.ReadFile(bytes.NewReader(src))
+	switch {
+	case errors.Is(err, compare.ErrNotBaseline): // which may be a file to be kept
+		return compare.File{}, usage("%s: %w", path, err).hint("agentclash baseline export FILE writes one")
+	case err != nil:
 		return compare.File{}, usage("%s: %w", path, err).hint("write it again with agentclash baseline export %s", path)
 	}
 	return f, nil
@@ -158,6 +159,12 @@ func newBaselineImport(a *app) *cobra.Command {
 			if err := fitBaseline(f.Snapshot); err != nil {
 				return usage("%s: %w", args[0], err)
 			}
+			if name == "" {
+				name = f.Name
+			}
+			if err := checkBaselineName(name); err != nil {
+				return err
+			}
 			workspace, err := a.workspaceName()
 			if err != nil {
 				return err
@@ -169,9 +176,6 @@ func newBaselineImport(a *app) *cobra.Command {
 			db, err := a.store(ctx)
 			if err != nil {
 				return err
-			}
-			if name == "" {
-				name = f.Name
 			}
 			s := f.Snapshot
 			mark, err := db.ImportBaseline(ctx, store.BaselineMark{

@@ -46,16 +46,34 @@ func (o *compareOptions) check() error {
 
 func (a *app) sides(ctx context.Context, db *store.DB, o compareOptions) (baseline, candidate side, err error) {
 	if baseline, err = a.anySide(ctx, db, o.baseline, o.baselineAgent); err != nil {
-		return side{}, side{}, fmt.Errorf("baseline: %w", err)
+		return side{}, side{}, sideFailure("baseline", err)
 	}
 	if candidate, err = a.anySide(ctx, db, o.candidate, o.candidateAgent); err != nil {
-		return side{}, side{}, fmt.Errorf("candidate: %w", err)
+		return side{}, side{}, sideFailure("candidate", err)
 	}
 	if baseline.agent.ID == candidate.agent.ID {
 		return side{}, side{}, usage("baseline and candidate are the same run agent: %s of run %s", baseline.agent.Label, baseline.run.Name)
 	}
 	a.mentionShard(baseline, candidate)
 	return baseline, candidate, nil
+}
+
+// sideFailure says of which side an error is, and by which flag its agent is named.
+func sideFailure(side string, err error) error {
+	var f *failure
+	if errors.As(err, &f) && f.next == addAgent {
+		f.next = "add --" + side + "-agent NAME"
+	}
+	return fmt.Errorf("%s: %w", side, err)
+}
+
+// storedSides is the store that the sides are in; nil where both are files, and no
+// store is needed.
+func (a *app) storedSides(ctx context.Context, o compareOptions) (*store.DB, error) {
+	if looksLikePath(o.baseline) && looksLikePath(o.candidate) {
+		return nil, nil
+	}
+	return a.stored(ctx)
 }
 
 func newCompareRuns(a *app) *cobra.Command {
@@ -75,7 +93,7 @@ With --case, the first event at which the two trajectories of a case part.`,
 				return err
 			}
 			ctx := c.Context()
-			db, err := a.stored(ctx)
+			db, err := a.storedSides(ctx, o)
 			if err != nil {
 				return err
 			}
@@ -148,7 +166,7 @@ exit status is the verdict: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 			if err != nil {
 				return err
 			}
-			return runCompareLatest(c.Context(), a, agent, reference{baseline, &policy}, gate, written)
+			return runCompareLatest(c.Context(), a, agent, reference{baseline: baseline, policy: &policy}, gate, written)
 		},
 	}
 	written.addFlags(c.Flags())
@@ -259,11 +277,11 @@ func (a *app) gateRun(ctx context.Context, runID string, against reference) erro
 	if !ok {
 		return a.noBaseline()
 	}
-	return a.gateAgents(ctx, db, baseline.side, r, against.rules())
+	return a.gateAgents(ctx, db, baseline, r, against)
 }
 
 // gateAgents gates every agent of a run; the worst verdict is the status.
-func (a *app) gateAgents(ctx context.Context, db *store.DB, baseline side, r store.Run, policy compare.Policy) error {
+func (a *app) gateAgents(ctx context.Context, db *store.DB, baseline comparand, r store.Run, against reference) error {
 	agents, err := db.RunAgents(ctx, r.ID)
 	if err != nil {
 		return err
@@ -277,12 +295,13 @@ func (a *app) gateAgents(ctx context.Context, db *store.DB, baseline side, r sto
 		if err != nil {
 			return err
 		}
-		judged, err := a.keepGate(ctx, baseline, candidate, a.judge(baseline, candidate, policy).gate)
-		if err != nil {
+		judged := against.judge(a, baseline, candidate)
+		if judged.gate, err = a.keepGate(ctx, baseline.side, candidate, judged.gate); err != nil {
 			return err
 		}
-		a.say("gate %s: %s: %s", agent.Label, judged.Verdict, judged.Summary)
-		worst = worse(worst, judged.Verdict)
+		against.keep(agent.ID, judged)
+		a.say("gate %s: %s: %s", agent.Label, judged.gate.Verdict, judged.gate.Summary)
+		worst = worse(worst, judged.gate.Verdict)
 	}
 	return verdict(worst.ExitStatus())
 }
@@ -352,7 +371,7 @@ Exit status: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 				return err
 			}
 			ctx := c.Context()
-			db, err := a.stored(ctx)
+			db, err := a.storedSides(ctx, o)
 			if err != nil {
 				return err
 			}

@@ -52,7 +52,7 @@ none is named; 66 when there is no such run or rescoring.`,
 			if rescoring != "" {
 				return a.rescoredScorecard(ctx, db, s, rescoring, written)
 			}
-			d, err := a.scorecardDocument(ctx, db, s, reference{baseline, &policy})
+			d, err := a.scorecardDocument(ctx, db, s, reference{baseline: baseline, policy: &policy})
 			if err != nil {
 				return err
 			}
@@ -152,8 +152,8 @@ func (a *app) scorecardDocument(ctx context.Context, db *store.DB, s side, again
 	if base.agent.ID == s.agent.ID {
 		return d, nil
 	}
-	j := a.judge(base.side, s, against.rules())
-	d.Comparison, d.ReleaseGate = &j.comparison, &j.gate
+	v := against.judge(a, base, s)
+	d.Comparison, d.ReleaseGate = &v.comparison, &v.gate
 	return d, nil
 }
 
@@ -170,6 +170,37 @@ type judgement struct {
 type reference struct {
 	baseline string
 	policy   *compare.Policy // nil: the default one
+	// judged is what the agents of a run were found to be, by their ids, so that
+	// the screen, the gate and the reports say the same; nil: nothing is kept.
+	judged map[string]verdictOf
+}
+
+// verdictOf is a judgement without the sides, which may be large.
+type verdictOf struct {
+	baseline   view.Bookmark
+	comparison compare.Comparison
+	gate       compare.GateResult
+}
+
+// of is the judgement by the baseline of a mark.
+func (j judgement) of(mark view.Bookmark) verdictOf {
+	return verdictOf{mark, j.comparison, j.gate}
+}
+
+// judge holds a candidate against a baseline, once.
+func (r reference) judge(a *app, baseline comparand, candidate side) verdictOf {
+	if v, ok := r.judged[candidate.agent.ID]; ok {
+		return v
+	}
+	v := a.judge(baseline.side, candidate, r.rules()).of(baseline.mark)
+	r.keep(candidate.agent.ID, v)
+	return v
+}
+
+func (r reference) keep(agentID string, v verdictOf) {
+	if r.judged != nil {
+		r.judged[agentID] = v
+	}
 }
 
 func (r reference) rules() compare.Policy {

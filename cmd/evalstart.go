@@ -167,7 +167,7 @@ func (o *startOptions) check(a *app) error {
 	if err != nil {
 		return err
 	}
-	o.against.policy = &policy
+	o.against.policy, o.against.judged = &policy, map[string]verdictOf{}
 	if o.gate && o.exitCode {
 		return usage("--gate and --exit-code both decide the exit status: choose one")
 	}
@@ -224,6 +224,7 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	if err != nil {
 		return err
 	}
+	source := p.Source()
 	if p, err = a.withSuites(ctx, &o, p); err != nil {
 		return err
 	}
@@ -279,7 +280,13 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	if err == nil {
 		err = a.afterRun(ctx, planned, result, o)
 	}
-	return a.writeReports(o.reports, err, func() (reports.Run, error) { return a.reportOn(ctx, planned.RunID, o) })
+	return a.writeReports(o.reports, err, func() (reports.Run, error) {
+		r, err := a.reportOn(ctx, planned.RunID, o)
+		if r.PackFile != "" && o.reports.has(reports.SARIF) {
+			r.CaseLines = pack.CaseLines(source, planned.InputSet)
+		}
+		return r, err
+	})
 }
 
 // planStart plans what the flags ask for.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/scoring/compare"
@@ -20,15 +19,15 @@ func (a *app) policy(file string) (compare.Policy, error) {
 	if file == "" {
 		return p, nil
 	}
-	src, err := os.ReadFile(a.path(file))
+	src, err := a.readBounded(file, pack.MaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, &failure{status: statusNotFound, code: "file_not_found", err: fmt.Errorf("read policy %s: no such file", file)}
 	}
 	if err != nil {
-		return p, fmt.Errorf("read policy: %w", err)
+		return p, err
 	}
 	p.Key, p.Version = "", 0
-	d := pack.Decode(file, "policy", src, &p)
+	d := pack.DecodeSettings(file, "policy", src, &p)
 	if !d.Unread() {
 		for _, what := range p.Problems() {
 			d.Fail(what.Field, "%s", what.Message)

@@ -60,6 +60,11 @@ func (o *reportFlags) check(a *app, follow bool) error {
 	return nil
 }
 
+// has says whether a report of a kind was asked for.
+func (o *reportFlags) has(kind string) bool {
+	return slices.ContainsFunc(o.files, func(f reportFile) bool { return f.kind == kind })
+}
+
 // reportable says why no file can be made at a path, as far as that can be told
 // before a run.
 func (a *app) reportable(path string) error {
@@ -175,16 +180,19 @@ func (a *app) reportAgent(ctx context.Context, db *store.DB, run store.Run, agen
 			return deciding(ctx, db, agent.ID, func(t scoring.Trial) error { return yield(view.NewTrial(t)) })
 		},
 	}
-	base, found, err := a.baselineFor(ctx, db, run.Workspace, run.Pack.Slug, against.baseline)
-	if err != nil || !found || base.agent.ID == agent.ID {
-		return told, err
+	v, ok := against.judged[agent.ID]
+	if !ok {
+		base, found, err := a.baselineFor(ctx, db, run.Workspace, run.Pack.Slug, against.baseline)
+		if err != nil || !found || base.agent.ID == agent.ID {
+			return told, err
+		}
+		candidate, err := a.agentSide(ctx, db, agent.ID)
+		if err != nil || candidate.plan.Options.Shard != nil { // a part of a run is compared with nothing
+			return told, err
+		}
+		v = against.judge(a, base, candidate)
 	}
-	candidate, err := a.agentSide(ctx, db, agent.ID)
-	if err != nil {
-		return told, err
-	}
-	j := a.judge(base.side, candidate, against.rules())
-	told.Baseline, told.Comparison, told.Gate = &base.mark, &j.comparison, &j.gate
+	told.Baseline, told.Comparison, told.Gate = &v.baseline, &v.comparison, &v.gate
 	return told, nil
 }
 

@@ -94,6 +94,9 @@ func finished(ctx context.Context, db *store.DB, agentID string, yield func(scor
 	})
 }
 
+// addAgent is what to type where a run has several agents.
+const addAgent = "add --agent NAME"
+
 // pickAgent finds the agent that was named, or the only one, or asks.
 func (a *app) pickAgent(ctx context.Context, db *store.DB, run store.Run, selector string) (store.RunAgent, error) {
 	if selector != "" {
@@ -111,7 +114,7 @@ func (a *app) pickAgent(ctx context.Context, db *store.DB, run store.Run, select
 		for _, agent := range agents {
 			labels = append(labels, agent.Label)
 		}
-		return store.RunAgent{}, usage("run %s has %d agents: %s", run.Name, len(agents), strings.Join(labels, ", ")).hint("add --agent NAME")
+		return store.RunAgent{}, usage("run %s has %d agents: %s", run.Name, len(agents), strings.Join(labels, ", ")).hint(addAgent)
 	}
 	var options []huh.Option[int]
 	for i, agent := range agents {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/plan"
 	"github.com/agentclash/agentclash/scoring/compare"
@@ -148,25 +149,29 @@ func (a *app) gateUntil(ctx context.Context, planned *plan.Plan, result engine.R
 	if !ok {
 		return lostBaseline(candidate.snapshot().Sequential)
 	}
-	g, err := a.keepGate(ctx, baseline, candidate, a.judge(baseline, candidate, against.rules()).gate)
-	if err != nil {
+	judged := a.judge(baseline.side, candidate, against.rules()).of(baseline.mark)
+	if judged.gate, err = a.keepGate(ctx, baseline.side, candidate, judged.gate); err != nil {
 		return err
 	}
-	a.say("gate %s: %s: %s", candidate.agent.Label, g.Verdict, g.Summary)
-	a.sayOn(planned, result, candidate, g)
-	return verdict(g.Verdict.ExitStatus())
+	against.keep(candidate.agent.ID, judged)
+	a.say("gate %s: %s: %s", candidate.agent.Label, judged.gate.Verdict, judged.gate.Summary)
+	a.sayOn(planned, result, candidate, judged.gate)
+	return verdict(judged.gate.Verdict.ExitStatus())
 }
 
 // ownBaseline finds the baseline that a run's test was made against, under its name
 // or file, or by itself where the name means another by now.
-func (a *app) ownBaseline(ctx context.Context, db *store.DB, planned *plan.Plan, against reference) (side, bool, error) {
+func (a *app) ownBaseline(ctx context.Context, db *store.DB, planned *plan.Plan, against reference) (comparand, bool, error) {
 	id := planned.Until.Baseline.RunAgentID
-	own, err := a.agentSide(ctx, db, id)
-	if !errors.Is(err, store.ErrNotFound) {
-		return own, err == nil, err
-	}
 	found, ok, err := a.baselineFor(ctx, db, planned.Workspace, planned.Pack.Slug, against.baseline)
-	return found.side, ok && found.agent.ID == id, err
+	if err == nil && ok && found.agent.ID == id {
+		return found, true, nil
+	}
+	own, gone := a.agentSide(ctx, db, id)
+	if errors.Is(gone, store.ErrNotFound) {
+		return comparand{}, false, err
+	}
+	return comparand{side: own, mark: view.Bookmark{Participant: own.participant()}}, gone == nil, gone
 }
 
 // lostBaseline is a run whose baseline is gone: what its test found stands, and

@@ -22,6 +22,8 @@ type decoder struct {
 	rep    *report
 	shapes map[reflect.Type]*shape
 	strict bool // JSON's rules hold everywhere
+	// settings says that an empty value is none: fields have defaults.
+	settings bool
 }
 
 // shape is what a struct may hold.
@@ -62,6 +64,9 @@ type shorthand interface{ SetShorthand(string) }
 
 func (d *decoder) decode(n *node, v reflect.Value, sp *spot) {
 	if n.isNull() {
+		if d.settings && n != nil && !n.refused {
+			d.wrong(n, sp, "has no value: give it one, or leave the key out")
+		}
 		v.SetZero()
 		return
 	}

@@ -15,6 +15,17 @@ type Document struct{ rep *report }
 // pack file. Whatever is wrong becomes a problem of the document, all at once.
 // Format is the word for such files in messages.
 func Decode(name, format string, src []byte, into any) *Document {
+	return decodeDocument(name, format, src, into, false)
+}
+
+// DecodeSettings is [Decode] for a file whose fields have defaults, which into
+// holds. A key without a value is refused, as it looks like the default and would
+// be none, and so is a second document.
+func DecodeSettings(name, format string, src []byte, into any) *Document {
+	return decodeDocument(name, format, src, into, true)
+}
+
+func decodeDocument(name, format string, src []byte, into any, settings bool) *Document {
 	rep := newReport(name)
 	rep.format = format
 	d := &Document{rep}
@@ -31,12 +42,16 @@ func Decode(name, format string, src []byte, into any) *Document {
 		return d
 	}
 	rep.lines = countLines(src)
+	if at := secondDocument(src); settings && at > 0 {
+		rep.undecodable(position{at, 1}, bundleField, "is where a second document begins: a file holds one "+format)
+		return d
+	}
 	root, ok := parseTree(src, rep)
 	if !ok {
 		return d
 	}
 	rep.root = root
-	decoder := decoder{rep: rep, shapes: map[reflect.Type]*shape{}, strict: true}
+	decoder := decoder{rep: rep, shapes: map[reflect.Type]*shape{}, strict: true, settings: settings}
 	decoder.decode(root, reflect.ValueOf(into).Elem(), nil)
 	return d
 }

@@ -17,7 +17,7 @@ const breaker = "\u200b"
 // one line, of at most so many characters, and nothing but text: no markup, no
 // HTML, no link, no mention, no reference to an issue.
 func inMarkdown(text string, most int) string {
-	text = view.SanitizeLine(text)
+	text = strings.TrimSpace(view.SanitizeLine(text)) // a space in front would hide what begins a list
 	if utf8.RuneCountInString(text) > most {
 		text = string([]rune(text)[:most]) + "…"
 	}

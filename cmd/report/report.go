@@ -38,7 +38,10 @@ type Run struct {
 	Pack    view.Pack
 	// PackFile is the pack's path as it was typed, "" when it came from a store.
 	// SARIF places results there.
-	PackFile  string
+	PackFile string
+	// CaseLines are the lines of that file on which cases begin, by key; a case
+	// that is not there is placed on the first one.
+	CaseLines map[string]int
 	InputSet  string
 	StartedAt time.Time // zero: not known
 	Agents    []Agent

@@ -280,6 +280,29 @@ func TestMarkdownIsHarmless(t *testing.T) {
 	}
 }
 
+// A space in front of a text must not hide what begins a list.
+func TestMarkdownBeginsNoList(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"   - [ ] do", "  1. do", "  + do", "\t- do"} {
+		r := example()
+		r.Agents[0].Gate.Summary = text
+		if page := written(t, report.Comment, r); strings.Contains(page, text) || strings.Contains(page, strings.TrimSpace(text)) {
+			t.Errorf("%q begins a list:\n%s", text, page)
+		}
+	}
+}
+
+// Results stand where their case does; a colon in a file's name is no scheme.
+func TestSARIFPlaces(t *testing.T) {
+	t.Parallel()
+	r := example()
+	r.PackFile, r.CaseLines = "./a:b.yaml", map[string]int{"b": 12}
+	page := written(t, report.SARIF, r)
+	if strings.Count(page, `"startLine": 12`) != 1 || strings.Count(page, `"startLine": 1,`) != 2 || !strings.Contains(page, `"uri": "./a:b.yaml"`) {
+		t.Errorf("got %s", page)
+	}
+}
+
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	var doc struct {

@@ -65,7 +65,7 @@ func (r *sarifRun) write(w io.Writer) error {
 func writeSARIF(w io.Writer, r Run) error {
 	run := newSARIF(nil, r.Version)
 	if !r.completed() {
-		run.result(Rule{"run/" + r.Status, "a run that did not complete"}, "error", r.ending(), r, "run")
+		run.result(Rule{"run/" + r.Status, "a run that did not complete"}, "error", r.ending(), r, "run", 0)
 	}
 	for _, a := range r.Agents {
 		if a.Gate != nil && a.Gate.Verdict != compare.Pass {
@@ -93,7 +93,7 @@ func (r *sarifRun) gate(of Run, a Agent) {
 		level = "warning"
 	}
 	rule := Rule{"gate/" + a.Gate.ReasonCode, "the release gate says " + string(a.Gate.Verdict)}
-	r.result(rule, level, a.Label+": "+a.Gate.Summary, of, a.Label)
+	r.result(rule, level, a.Label+": "+a.Gate.Summary, of, a.Label, 0)
 }
 
 func (r *sarifRun) trial(of Run, a Agent, t view.Trial) {
@@ -102,15 +102,16 @@ func (r *sarifRun) trial(of Run, a Agent, t view.Trial) {
 		level, rule = "warning", Rule{string(cmp.Or(t.Outcome, "unfinished")) + "/" + code(t), "a trial that says nothing about the agent"}
 	}
 	lines := append([]string{a.Label + " on " + name(t) + ": " + string(t.Outcome) + ": " + t.Why()}, unmet(t)...)
-	r.result(rule, level, strings.Join(lines, "\n"), of, a.Label+"/"+name(t))
+	r.result(rule, level, strings.Join(lines, "\n"), of, a.Label+"/"+name(t), of.CaseLines[t.CaseKey])
 }
 
 // maxSARIFText bounds the message of one result, in bytes.
 const maxSARIFText = 4 << 10
 
-func (r *sarifRun) result(rule Rule, level, text string, of Run, what string) {
+// result adds a result at a line of the pack's file, 0 where that is not known.
+func (r *sarifRun) result(rule Rule, level, text string, of Run, what string, line int) {
 	var at sarifLocation
-	at.Physical = physical(of.PackFile)
+	at.Physical = physical(of.PackFile, line)
 	at.Logical = []sarifName{{of.Pack.Slug + "/" + view.SanitizeLine(what)}}
 	sum := sha256.Sum256([]byte(strings.Join([]string{of.Pack.Slug, of.InputSet, what, rule.ID}, "\x00")))
 	r.Results = append(r.Results, sarifResult{
@@ -119,13 +120,13 @@ func (r *sarifRun) result(rule Rule, level, text string, of Run, what string) {
 	})
 }
 
-// physical is the place of a result that belongs to a pack as a whole, nil when
-// its file is not known.
-func physical(file string) *sarifPhysical {
+// physical is a line of a pack's file, the first one for what belongs to the pack
+// as a whole; nil when the file is not known.
+func physical(file string, line int) *sarifPhysical {
 	if file == "" || file == "-" {
 		return nil
 	}
-	return &sarifPhysical{Artifact: sarifArtifact{fileURI(file)}, Region: sarifRegion{1, 1}}
+	return &sarifPhysical{Artifact: sarifArtifact{fileURI(file)}, Region: sarifRegion{max(line, 1), 1}}
 }
 
 type sarifLog struct {
@@ -215,5 +216,8 @@ func fileURI(path string) string {
 	if filepath.IsAbs(path) {
 		u.Scheme = "file"
 	}
-	return strings.TrimPrefix(u.String(), "./")
+	if uri := strings.TrimPrefix(u.String(), "./"); !strings.Contains(strings.SplitN(uri, "/", 2)[0], ":") {
+		return uri
+	}
+	return u.String() // without the dot its name would be a scheme
 }

@@ -121,17 +121,28 @@ func Compare(baseline, candidate Snapshot) Comparison {
 // model behind a name changes in that time.
 const OldBaseline = 30 * 24 * time.Hour
 
-// At dates the comparison, and warns of a baseline that was old by then.
+// aheadOfClock is how far ahead of the clock a date may lie, as machines differ,
+// before it is wrong.
+const aheadOfClock = 24 * time.Hour
+
+// At dates the comparison, and warns of a baseline that was old by then, or has
+// not been run yet.
 func (c Comparison) At(now time.Time, baseline Snapshot) Comparison {
 	c.GeneratedAt = now.UTC()
 	if baseline.RanAt.IsZero() || c.Status == NotComparable {
 		return c
 	}
-	if age := now.Sub(baseline.RanAt); age >= OldBaseline {
-		c.State = PartialEvidence
-		c.EvidenceQuality.Warnings = append(slices.Clip(c.EvidenceQuality.Warnings),
-			fmt.Sprintf("the baseline's run is %s old; run its agent again and set a new one", count(int(age.Hours()/24), "day")))
+	var warning string
+	switch age := now.Sub(baseline.RanAt); {
+	case age >= OldBaseline:
+		warning = fmt.Sprintf("the baseline's run is %s old; run its agent again and set a new one", count(int(age.Hours()/24), "day"))
+	case age < -aheadOfClock:
+		warning = "the baseline's run is dated ahead of this clock, so its age is not known"
+	default:
+		return c
 	}
+	c.State = PartialEvidence
+	c.EvidenceQuality.Warnings = append(slices.Clip(c.EvidenceQuality.Warnings), warning)
 	return c
 }
 

@@ -348,18 +348,25 @@ func TestFailureDivergence(t *testing.T) {
 
 func TestRegressionReasons(t *testing.T) {
 	t.Parallel()
-	s := spec("correctness", "style")
-	base := snapshot("base", s, planned("a", "b"),
-		trial(s, "a", 1, scoring.OutcomePassed, scores{1, 0.5}), trial(s, "b", 1, scoring.OutcomePassed, scores{1, 0.5}))
-	cand := snapshot("cand", s, planned("a", "b"),
-		trial(s, "a", 1, scoring.OutcomeFailed, scores{0.5, 0.49999}), trial(s, "b", 1, scoring.OutcomePassed, scores{1, 0.49999}))
+	s := spec("correctness", "style", "tone")
+	keys := strings.Split("abcdefgh", "")
+	var before, after []scoring.Trial
+	for i, key := range keys {
+		tone := 0.5
+		if i == 0 {
+			tone = 0.1 // one case of eight: that is chance
+		}
+		before = append(before, trial(s, key, 1, scoring.OutcomePassed, scores{1, 0.5, 0.5}))
+		after = append(after, trial(s, key, 1, scoring.OutcomeFailed, scores{0.75, 0.49999, tone}))
+	}
+	base, cand := snapshot("base", s, planned(keys...), before...), snapshot("cand", s, planned(keys...), after...)
 	cand.RunAgentStatus = "failed"
 	want := []string{
 		"the candidate's run agent failed, the baseline's did not",
 		"the candidate did not pass, the baseline did",
-		`"correctness" fell by 0.25, from 1 to 0.75`,
-		`"style" fell by 0.00001, from 0.5 to 0.5`,
-		`1 case no longer passing: "a"`,
+		`"correctness" fell by 0.25, from 1 to 0.75 (p 0.023)`,
+		`"style" fell by 0.00001, from 0.5 to 0.5 (p 0.023)`,
+		`the pass rate fell by 1, from 1 to 0 (p 0.0078); 8 cases no longer passing: "a", "b", "c", "d", "e" and 3 more`,
 	}
 	if diff := cmp.Diff(want, compare.Compare(base, cand).RegressionReasons); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)

@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -101,7 +102,8 @@ func sideWarnings(name string, m side) []string {
 	return out
 }
 
-// regressionReasons says what got worse, the gravest first.
+// regressionReasons says what got worse, the gravest first. A number is there when
+// the evidence says so: that it is lower by chance is no reason.
 func regressionReasons(c Comparison) []string {
 	reasons := []string{}
 	switch c.FailureDivergence {
@@ -113,16 +115,31 @@ func regressionReasons(c Comparison) []string {
 	if b, k := c.ScorecardPass.Baseline, c.ScorecardPass.Candidate; b != nil && k != nil && *b && !*k {
 		reasons = append(reasons, "the candidate did not pass, the baseline did")
 	}
+	agents := len(c.AgentDeltas)
 	for _, d := range c.KeyDeltas {
-		if d.Outcome == OutcomeWorse {
-			reasons = append(reasons, fmt.Sprintf("%s fell by %s, from %s to %s", quote(d.Metric),
-				number(-*d.Delta), number(*d.BaselineValue), number(*d.CandidateValue)))
+		if p := fallen(c.Statistics.Rows[agents:], d); p != "" {
+			reasons = append(reasons, fmt.Sprintf("%s fell by %s, from %s to %s (%s)", quote(d.Metric),
+				number(-*d.Delta), number(*d.BaselineValue), number(*d.CandidateValue), p))
 		}
 	}
-	if flipped := c.Cases.FlippedToFailing; len(flipped) > 0 {
-		reasons = append(reasons, fmt.Sprintf("%s no longer passing: %s", count(len(flipped), "case"), names(flipped)))
+	for _, d := range c.AgentDeltas {
+		if p := fallen(c.Statistics.Rows[:agents], d); d.Metric == metricPassRate && p != "" {
+			reasons = append(reasons, fmt.Sprintf("the pass rate fell by %s, from %s to %s (%s); %s no longer passing: %s",
+				number(-*d.Delta), number(*d.BaselineValue), number(*d.CandidateValue), p,
+				count(len(c.Cases.FlippedToFailing), "case"), names(c.Cases.FlippedToFailing)))
+		}
 	}
 	return reasons
+}
+
+// fallen is the p-value, in words, of a number that chance does not explain the
+// fall of; "" of any other.
+func fallen(rows []Doubt, d Delta) string {
+	i := slices.IndexFunc(rows, func(r Doubt) bool { return r.Metric == d.Metric })
+	if i < 0 || d.Outcome != OutcomeWorse || rows[i].Conclusion != OutcomeWorse {
+		return ""
+	}
+	return "p " + probability(*rows[i].AdjustedP)
 }
 
 func summary(c Comparison, baseline, candidate Snapshot) string {

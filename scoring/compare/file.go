@@ -22,6 +22,8 @@ const (
 	fileVersion = 1
 	// MaxFileBytes bounds a baseline file.
 	MaxFileBytes = 64 << 20
+	// maxCaseTrials bounds the trials of a case in one, far above what is run.
+	maxCaseTrials = 10_000
 )
 
 // File is what a baseline file says.
@@ -70,6 +72,9 @@ func fileDigest(snapshot []byte) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
+// ErrNotBaseline is what [ReadFile] says of a file of another kind.
+var ErrNotBaseline = errors.New("it is not a baseline")
+
 // ReadFile reads a baseline file, and refuses one that is not whole, that has
 // been changed, or whose numbers contradict each other.
 func ReadFile(r io.Reader) (File, error) {
@@ -82,11 +87,11 @@ func ReadFile(r io.Reader) (File, error) {
 	}
 	var doc fileDocument
 	if err := json.Unmarshal(raw, &doc); err != nil {
-		return File{}, fmt.Errorf("it is not a baseline: %w", err)
+		return File{}, fmt.Errorf("%w: %w", ErrNotBaseline, err)
 	}
 	switch {
 	case doc.Kind != fileKind:
-		return File{}, fmt.Errorf("it is not a baseline: its kind is %s, not %q", quote(doc.Kind), fileKind)
+		return File{}, fmt.Errorf("%w: its kind is %s, not %q", ErrNotBaseline, quote(doc.Kind), fileKind)
 	case doc.Version != fileVersion:
 		return File{}, fmt.Errorf("it is of version %d, and this program reads version %d", doc.Version, fileVersion)
 	}
@@ -128,6 +133,8 @@ func (s Snapshot) problems() (list []string) {
 		switch {
 		case seen[c.CaseKey]:
 			add("case %s is there twice", quote(c.CaseKey))
+		case max(c.Passed, c.Failed, c.Invalid) > maxCaseTrials:
+			add("case %s has more than %d trials", quote(c.CaseKey), maxCaseTrials)
 		case c.Passed < 0 || c.Failed < 0 || c.Invalid < 0 || c.Valid != c.Passed+c.Failed:
 			add("the trials of case %s do not add up", quote(c.CaseKey))
 		case !isScore(c.OverallScore.Value):

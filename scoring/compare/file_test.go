@@ -84,10 +84,13 @@ func TestBaselineFileRefused(t *testing.T) {
 		new    string
 		want   string
 	}{
-		"another kind":      {old: "agentclash.baseline", new: "agentclash.ballad", want: "not a baseline"},
-		"a newer version":   {old: `"version": 1`, new: `"version": 2`, want: "version 2"},
-		"no scorecard":      {change: func(f *compare.File) { f.Snapshot.Scorecard = nil }, want: "no scorecard"},
-		"a case twice":      {change: func(f *compare.File) { f.Snapshot.Cases[1].CaseKey = "a" }, want: "twice"},
+		"another kind":    {old: "agentclash.baseline", new: "agentclash.ballad", want: "not a baseline"},
+		"a newer version": {old: `"version": 1`, new: `"version": 2`, want: "version 2"},
+		"no scorecard":    {change: func(f *compare.File) { f.Snapshot.Scorecard = nil }, want: "no scorecard"},
+		"a case twice":    {change: func(f *compare.File) { f.Snapshot.Cases[1].CaseKey = "a" }, want: "twice"},
+		"endless trials": {change: func(f *compare.File) {
+			f.Snapshot.Cases[0].Passed, f.Snapshot.Cases[0].Valid = 1<<60, 1<<60
+		}, want: "more than 10000 trials"},
 		"wrong sums":        {change: func(f *compare.File) { f.Snapshot.Cases[0].Valid = 7 }, want: "add up"},
 		"a score above one": {change: func(f *compare.File) { f.Snapshot.Cases[0].OverallScore.Value = new(1.5) }, want: "0 to 1"},
 		"nobody":            {change: func(f *compare.File) { f.Snapshot.RunAgentID = "" }, want: "no run agent"},
@@ -118,6 +121,12 @@ func TestAnOldBaselineIsSaid(t *testing.T) {
 	s := standard()
 	base, next := oneTrial("a", s, 1, 1, 1, 1), oneTrial("b", s, 1, 1, 1, 1)
 	base.RanAt = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for ahead, want := range map[time.Duration]bool{24 * time.Hour: false, 24*time.Hour + 1: true} {
+		c := compare.Compare(base, next).At(base.RanAt.Add(-ahead), base)
+		if said := strings.Contains(strings.Join(c.EvidenceQuality.Warnings, ""), "ahead of this clock"); said != want || (c.State == compare.PartialEvidence) != want {
+			t.Errorf("%s ahead: got %q, state %s", ahead, c.EvidenceQuality.Warnings, c.State)
+		}
+	}
 	for age, want := range map[time.Duration]bool{compare.OldBaseline - 1: false, compare.OldBaseline: true} {
 		c := compare.Compare(base, next).At(base.RanAt.Add(age), base)
 		if said := strings.Contains(strings.Join(c.EvidenceQuality.Warnings, ""), "days old"); said != want || (c.State == compare.PartialEvidence) != want {

@@ -3,7 +3,6 @@ package compare
 import (
 	"fmt"
 	"math"
-	"time"
 )
 
 // RuleResult is one limit of a policy held against a side or a comparison.
@@ -121,7 +120,11 @@ func (g *gating) ageLimit() []RuleResult {
 	r := RuleResult{Rule: "max_baseline_age_days", Limit: limit, Outcome: RuleInsufficient,
 		ReasonCode: GateBaselineAgeUnknown, Summary: "it is not known when the baseline's run was started"}
 	now, ran := g.comparison.GeneratedAt, g.baseline.RanAt
-	if now.IsZero() || ran.IsZero() || ran.Sub(now) > 24*time.Hour {
+	if now.IsZero() || ran.IsZero() {
+		return []RuleResult{r}
+	}
+	if ran.Sub(now) > aheadOfClock {
+		r.Summary = "the baseline's run is dated ahead of this clock, so its age is not known"
 		return []RuleResult{r}
 	}
 	days := max(0, now.Sub(ran).Hours()/24)

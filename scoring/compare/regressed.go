@@ -110,31 +110,46 @@ func (g *gating) testRegressions() []StatisticalResult {
 		metrics = append([]string{metricPassRate}, g.required...)
 	}
 	m := matchCases(g.comparison.Cases, g.baseline, g.candidate)
-	var list []StatisticalResult
-	var p []float64
-	for _, metric := range metrics {
-		r := g.testMetric(m, metric, *rules.Alpha)
-		if r.Outcome == TestNotRegressed {
-			p = append(p, *r.P)
-		}
-		list = append(list, r)
+	list, least := make([]StatisticalResult, len(metrics)), make([]float64, len(metrics))
+	for i, metric := range metrics {
+		list[i], least[i] = g.testMetric(m, metric)
 	}
-	adjusted := stats.Holm(p)
-	for i := range list {
-		if r := &list[i]; r.Outcome == TestNotRegressed {
-			r.AdjustedP, adjusted = new(adjusted[0]), adjusted[1:]
-			if fall := round(-*r.MeanDifference); *r.AdjustedP <= *rules.Alpha && fall > 0 && fall >= round(*rules.MinEffect) {
-				r.Outcome = TestRegressed
-			}
+	// what the correction puts out of reach of any result is not tested either
+	for i, p := range holmOf(list, func(i int) float64 { return least[i] }) {
+		if p > *rules.Alpha {
+			list[i].Outcome = TestTooFewCases
+		}
+	}
+	for i, p := range holmOf(list, func(i int) float64 { return *list[i].P }) {
+		r := &list[i]
+		r.AdjustedP = &p
+		if fall := round(-*r.MeanDifference); p <= *rules.Alpha && fall > 0 && fall >= round(*rules.MinEffect) {
+			r.Outcome = TestRegressed
 		}
 	}
 	return list
 }
 
-// testMetric tests one number. A test that could not have rejected whatever the
-// results were is none: which those are depends on the sizes alone.
-func (g *gating) testMetric(m matched, metric string, alpha float64) StatisticalResult {
-	tested, least := m.doubt(g.comparison.keyDelta(metric), dimensionValue(metric), stats.Less), 0.0
+// holmOf adjusts a probability of each row that is tested, by the row's index.
+func holmOf(list []StatisticalResult, of func(int) float64) map[int]float64 {
+	var rows []int
+	var p []float64
+	for i := range list {
+		if list[i].Outcome == TestNotRegressed {
+			rows, p = append(rows, i), append(p, of(i))
+		}
+	}
+	adjusted := make(map[int]float64, len(rows))
+	for n, v := range stats.Holm(p) {
+		adjusted[rows[n]] = v
+	}
+	return adjusted
+}
+
+// testMetric tests one number. Least is the smallest p that any result could have
+// had: it depends on the sizes alone.
+func (g *gating) testMetric(m matched, metric string) (r StatisticalResult, least float64) {
+	tested := m.doubt(g.comparison.keyDelta(metric), dimensionValue(metric), stats.Less)
 	for _, d := range g.comparison.AgentDeltas {
 		switch {
 		case d.Metric != metric:
@@ -144,19 +159,16 @@ func (g *gating) testMetric(m matched, metric string, alpha float64) Statistical
 			tested = m.doubt(d, agentValue(metric), stats.Less)
 		}
 	}
-	r := StatisticalResult{Metric: metric, N: tested.N, Tail: stats.Less, MeanDifference: tested.MeanDifference,
+	r = StatisticalResult{Metric: metric, N: tested.N, Tail: stats.Less, MeanDifference: tested.MeanDifference,
 		Interval: tested.Interval, Outcome: TestUnavailable}
 	if tested.Test == nil {
-		return r
+		return r, 1
 	}
 	r.Method, r.P, r.Outcome = tested.Test.Method, new(tested.Test.P), TestNotRegressed
 	if least = math.Pow(2, -float64(tested.N)); metric == metricPassRate {
 		least = m.leastP()
 	}
-	if least > alpha {
-		r.Outcome = TestTooFewCases
-	}
-	return r
+	return r, max(least, tested.Test.Least)
 }
 
 // leastP is the smallest one-sided p that the numbers of trials allow for the

@@ -117,6 +117,14 @@ func TestStatisticalRules(t *testing.T) {
 		{"an effect too small", func(p *compare.Policy) { p.Statistics.MinEffect = new(0.7) }, ones, mixed(6), compare.Pass, "within_thresholds", "", "not_regressed"},
 		{"better", func(*compare.Policy) {}, zeros, ones, compare.Pass, "within_thresholds", "", "not_regressed"},
 		{"too few cases", func(*compare.Policy) {}, ones[:4], zeros[:4], compare.InsufficientEvidence, "statistics_too_few_cases", "add cases or repetitions", "too_few_cases"},
+		// five cases of one trial: 1/2^5 is below 0.05, and twice that by Holm never is
+		{"too few cases for the correction", func(p *compare.Policy) { p.Dimensions["correctness"] = compare.Thresholds{FailDelta: new(0.05)} },
+			ones[:5], zeros[:5], compare.InsufficientEvidence, "statistics_too_few_cases", "5 cases", "too_few_cases"},
+		{"enough cases for one test", func(p *compare.Policy) { p.Statistics.Metrics = []string{"pass_rate"} },
+			ones[:5], zeros[:5], compare.Fail, "regressed_pass_rate", "p 0.031", "regressed"},
+		{"a dimension that the correction leaves out keeps its threshold", func(p *compare.Policy) {
+			p.Dimensions["correctness"] = compare.Thresholds{FailDelta: new(0.05)}
+		}, slices.Repeat([]string{"6/6"}, 4), append(slices.Repeat([]string{"6/6"}, 3), "3/6"), compare.Fail, "threshold_fail_correctness", "fell by", "too_few_cases"},
 		{"few cases, repeated", func(*compare.Policy) {}, []string{"6/6", "6/6"}, []string{"0/6", "0/6"}, compare.Fail, "regressed_pass_rate", "", "regressed"},
 		{"what nobody declares", func(p *compare.Policy) { p.Statistics.Metrics = []string{"tone"} }, ones, ones, compare.InsufficientEvidence, "statistics_unavailable", "tone", "unavailable"},
 		{"a threshold reached by chance", func(p *compare.Policy) { p.Dimensions["correctness"] = compare.Thresholds{FailDelta: new(0.05)} },

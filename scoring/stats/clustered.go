@@ -129,7 +129,7 @@ func permuteCases(method string, cases []Pair, tail Tail, seed uint64, of func(P
 	if !whole {
 		slack = 1e-12 * float64(len(cases))
 	}
-	t.P = drawMoves(all, seen, slack, tail, seed)
+	t.P, t.Least = drawMoves(all, seen, slack, tail, seed), leastDrawn(len(all))
 	return t, nil
 }
 

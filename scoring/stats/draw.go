@@ -12,6 +12,10 @@ const (
 // within the bound, never fewer than 199.
 func draws(n int) int { return max(199, min(9999, drawn/max(n, 1))) }
 
+// leastDrawn is the smallest p of a test with one tail that draws samples of n
+// values.
+func leastDrawn(n int) float64 { return 1 / float64(draws(n)+1) }
+
 // chance is the same sequence for the same seed on every machine.
 func chance(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)) }
 

@@ -36,7 +36,7 @@ func SignFlip(differences []float64, tail Tail, seed uint64) (Test, error) {
 		t.P = allSigns(sizes, seen, slack, tail)
 	default:
 		t.Method = "Monte Carlo sign-flip permutation"
-		t.P = drawSigns(sizes, seen, slack, tail, seed)
+		t.P, t.Least = drawSigns(sizes, seen, slack, tail, seed), leastDrawn(len(sizes))
 	}
 	return t, nil
 }
@@ -105,6 +105,7 @@ func WelchPermutation(baseline, candidate []float64, tail Tail, seed uint64) (Te
 	}
 	t.Method = "Monte Carlo Welch permutation"
 	random := chance(seed)
+	t.Least = leastDrawn(n)
 	t.P = monteCarlo(tail, seen, slack, draws(n), func() float64 {
 		for i := range k {
 			j := i + random.IntN(n-i)

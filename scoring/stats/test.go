@@ -12,6 +12,9 @@ type Test struct {
 	Statistic float64 `json:"statistic"`
 	P         float64 `json:"p"`
 	N         int     `json:"n"`
+	// Least is the smallest P of one tail that the draws could have given, 0 where none are
+	// made: at a level below it nothing is ever told.
+	Least float64 `json:"-"`
 }
 
 // Tail says which differences count as extreme. Less asks whether the candidate
