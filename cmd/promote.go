@@ -120,28 +120,37 @@ func (a *app) promote(ctx context.Context, o promotion, run, what string) error 
 	if err != nil {
 		return err
 	}
-	f, err := a.failed(ctx, db, r, o.Agent, what)
+	d, err := a.promoteOne(ctx, db, r, o, what)
 	if err != nil {
 		return err
 	}
+	return a.print(d, func(w io.Writer, v view.Options) error { return a.sayPromoted(w, d, v) })
+}
+
+// promoteOne makes a case of one failure of a run.
+func (a *app) promoteOne(ctx context.Context, db *store.DB, r store.Run, o promotion, what string) (view.Promotion, error) {
+	f, err := a.failed(ctx, db, r, o.Agent, what)
+	if err != nil {
+		return view.Promotion{}, err
+	}
 	if err := promotable(f.Item, &o); err != nil {
-		return err
+		return view.Promotion{}, err
 	}
 	if o.Suite == "" {
 		o.Suite = strings.ToLower(f.Pack.Pack.Slug)
 	}
 	machine, err := a.machineSecrets()
 	if err != nil {
-		return err
+		return view.Promotion{}, err
 	}
 	wish := regression.Wish{Title: o.Title, Summary: o.Summary, Mode: o.Mode, Severity: o.Severity, Status: o.Status}
 	c, changed, err := regression.Promote(f, wish, redact.New(valuesOf(machine)).JSON)
 	if err != nil {
-		return usage("promote %s: %w", f.CaseKey, err)
+		return view.Promotion{}, usage("promote %s: %w", f.CaseKey, err)
 	}
 	planned, err := db.Plan(ctx, r.ID)
 	if err != nil {
-		return err
+		return view.Promotion{}, err
 	}
 	var known []scoring.Regression
 	for _, ref := range planned.Cases {
@@ -150,11 +159,8 @@ func (a *app) promote(ctx context.Context, o promotion, run, what string) error 
 		}
 	}
 	d, err := a.keepCase(ctx, o.Suite, f.Pack.Pack.Slug, c, known)
-	if err != nil {
-		return err
-	}
 	d.Redacted = changed
-	return a.print(d, func(w io.Writer, v view.Options) error { return a.sayPromoted(w, d, v) })
+	return d, err
 }
 
 func (a *app) sayPromoted(w io.Writer, d view.Promotion, v view.Options) error {
