@@ -20,23 +20,34 @@ import (
 	"github.com/agentclash/agentclash/scoring/review"
 )
 
-// artifacts are the files of --artifact-dir; proposedBaseline is there when
-// baseline.refresh asks for it.
-var artifacts = []string{"run.json", "scorecard.json", "comparison.json", "gate.json", "result.json", proposedBaseline}
-
-const proposedBaseline = "baseline.json"
+// proposedBaseline is written into --artifact-dir when baseline.refresh asks for it.
+const proposedBaseline = "baseline.proposed.json"
 
 // clearArtifacts removes what an earlier job has left: nobody should take it for
-// this one's.
+// this one's. Files of other programs stay.
 func (j *ciJob) clearArtifacts() {
 	if j.o.artifactDir == "" {
 		return
 	}
-	for _, name := range artifacts {
-		if err := os.Remove(j.path(filepath.Join(j.o.artifactDir, name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, name := range []string{"run.json", "scorecard.json", "comparison.json", "gate.json", "result.json", proposedBaseline} {
+		path := j.path(filepath.Join(j.o.artifactDir, name))
+		head, err := firstBytes(path, 200)
+		if err == nil && (name == proposedBaseline || bytes.Contains(head, []byte(`"kind": "agentclash.ci.`))) {
+			err = os.Remove(path)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			j.say("! %v", err)
 		}
 	}
+}
+
+func firstBytes(path string, n int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, n))
 }
 
 // keep writes a file and remembers that, or why not.
@@ -202,6 +213,10 @@ func (j *ciJob) artifactResult() string {
 	return filepath.Join(j.o.artifactDir, "result.json")
 }
 
+// maxPromotions is how many cases one job makes: whoever breaks everything needs no
+// list of it.
+const maxPromotions = 100
+
 // promoteFailures makes regression cases of the failures that the gate refused the
 // candidate for. Whatever comes of it, the verdict stands.
 func (j *ciJob) promoteFailures(ctx context.Context) *ci.Promotions {
@@ -214,7 +229,8 @@ func (j *ciJob) promoteFailures(ctx context.Context) *ci.Promotions {
 		p.Blocked = append(p.Blocked, ci.Unpromoted{Reason: blocked})
 		return p
 	}
-	items, err := failureReviewer{db: j.db, packs: map[string]*pack.Pack{}}.review(ctx, j.run, nil)
+	reviewer := failureReviewer{db: j.db, packs: map[string]*pack.Pack{}}
+	items, err := reviewer.review(ctx, j.run, nil)
 	if err != nil {
 		p.Errors = append(p.Errors, ci.Unpromoted{Reason: "failure_review", Message: err.Error()})
 		return p
@@ -224,7 +240,11 @@ func (j *ciJob) promoteFailures(ctx context.Context) *ci.Promotions {
 	}
 	seen := map[string]bool{}
 	for _, i := range items {
-		if skipped := j.unpromotable(i, seen); skipped != nil {
+		skipped := j.unpromotable(i, seen)
+		if skipped == nil && len(p.Created)+len(p.Existing)+len(p.Errors) == maxPromotions {
+			skipped = &ci.Unpromoted{CaseKey: i.CaseKey, Reason: ci.ReasonTooMany}
+		}
+		if skipped != nil {
 			p.Skipped = append(p.Skipped, *skipped)
 			continue
 		}
@@ -233,7 +253,11 @@ func (j *ciJob) promoteFailures(ctx context.Context) *ci.Promotions {
 		if suites := j.m.Evaluation.RegressionSuites; len(suites) > 0 {
 			wish.Suite = suites[0]
 		}
-		made, err := j.promoteOne(ctx, j.db, j.run, wish, i.TrialID)
+		f, err := j.failureOf(ctx, j.db, j.run, reviewer.packs[j.run.PackID], i)
+		var made view.Promotion
+		if err == nil {
+			made, err = j.promoteOne(ctx, j.db, j.run, wish, f)
+		}
 		switch {
 		case err != nil:
 			p.Errors = append(p.Errors, ci.Unpromoted{CaseKey: i.CaseKey, Reason: classify(err).code, Message: err.Error()})

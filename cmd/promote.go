@@ -120,7 +120,11 @@ func (a *app) promote(ctx context.Context, o promotion, run, what string) error 
 	if err != nil {
 		return err
 	}
-	d, err := a.promoteOne(ctx, db, r, o, what)
+	f, err := a.failed(ctx, db, r, o.Agent, what)
+	if err != nil {
+		return err
+	}
+	d, err := a.promoteOne(ctx, db, r, o, f)
 	if err != nil {
 		return err
 	}
@@ -128,11 +132,7 @@ func (a *app) promote(ctx context.Context, o promotion, run, what string) error 
 }
 
 // promoteOne makes a case of one failure of a run.
-func (a *app) promoteOne(ctx context.Context, db *store.DB, r store.Run, o promotion, what string) (view.Promotion, error) {
-	f, err := a.failed(ctx, db, r, o.Agent, what)
-	if err != nil {
-		return view.Promotion{}, err
-	}
+func (a *app) promoteOne(ctx context.Context, db *store.DB, r store.Run, o promotion, f regression.Failure) (view.Promotion, error) {
 	if err := promotable(f.Item, &o); err != nil {
 		return view.Promotion{}, err
 	}
@@ -226,14 +226,18 @@ func (a *app) failed(ctx context.Context, db *store.DB, r store.Run, agent, what
 		f.code = "failure_review_item_ambiguous"
 		return regression.Failure{}, f
 	}
-	item := found[0]
+	return a.failureOf(ctx, db, r, reviewer.packs[r.PackID], found[0])
+}
+
+// failureOf reads what a reviewed failure of a run was.
+func (a *app) failureOf(ctx context.Context, db *store.DB, r store.Run, p *pack.Pack, item review.Item) (regression.Failure, error) {
 	t, err := db.Trial(ctx, r.Workspace, item.TrialID)
 	if err != nil {
 		return regression.Failure{}, err
 	}
 	end, err := t.End()
 	return regression.Failure{
-		Pack: reviewer.packs[r.PackID], InputSet: r.InputSet, CaseKey: item.CaseKey, Item: item, Result: end.Trial, RunName: r.Name, Now: a.p.Now(),
+		Pack: p, InputSet: r.InputSet, CaseKey: item.CaseKey, Item: item, Result: end.Trial, RunName: r.Name, Now: a.p.Now(),
 	}, err
 }
 

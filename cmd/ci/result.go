@@ -91,6 +91,7 @@ const (
 	ReasonNotPromotable    = "not_promotable"
 	ReasonFailedOnBaseline = "failed_on_baseline"
 	ReasonSameFailure      = "same_failure"
+	ReasonTooMany          = "too_many_failures"
 )
 
 // PromotionStatus is the state that promoted cases get, or why there are none.
