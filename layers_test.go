@@ -75,6 +75,8 @@ var layers = map[string][]string{
 	"store":                             {"engine", "engine/plan", "engine/event", "scoring", "store/bundle"},
 	"store/bundle":                      {"engine/plan", "engine/event", "scoring"},
 	"cmd/view":                          {"engine/event", "engine/event/diverge", "scoring", "scoring/compare", "scoring/review", "scoring/sequential", "scoring/session", "scoring/stats"},
+	"cmd/ci":                            {"cmd/view", "pack", "scoring/compare"},
+	"cmd/ci/git":                        {},
 	"cmd/report":                        {"cmd/view", "scoring", "scoring/compare"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet"},
 	"cmd/tui/quiet":                     {},
@@ -98,6 +100,7 @@ var only = map[string][]string{
 	"github.com/spf13/cobra":             {"cmd"},
 	"gopkg.in/yaml.v3":                   {"pack", "pack/regression", "pack/convert", "engine/provider/scripted", "cmd"},
 	"gonum.org/v1/gonum":                 {"scoring/stats"},
+	"github.com/bmatcuk/doublestar":      {"cmd/ci"},
 }
 
 // pure rooms may not reach the machine.
@@ -121,6 +124,7 @@ var pure = map[string][]string{
 	"pack/convert":         machine,
 	"store/bundle":         machine,
 	"cmd/report":           machine,
+	"cmd/ci":               machine,
 }
 
 var machine = []string{"os", "net", "net/http", "os/exec", "database/sql"}

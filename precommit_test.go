@@ -15,6 +15,7 @@ import (
 // hook is an entry of .pre-commit-hooks.yaml.
 type hook struct {
 	ID, Entry, Language, Files, Exclude string
+	PassFilenames                       *bool `yaml:"pass_filenames"`
 }
 
 // TestPreCommitHook does what pre-commit does with the hook: installs the
@@ -26,7 +27,7 @@ func TestPreCommitHook(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(read(t, ".pre-commit-hooks.yaml")), &hooks); err != nil {
 		t.Fatal(err)
 	}
-	if len(hooks) != 1 || hooks[0].ID != "agentclash-validate" || hooks[0].Language != "golang" {
+	if len(hooks) != 2 || hooks[0].ID != "agentclash-validate" || hooks[0].Language != "golang" || hooks[1].ID != "agentclash-ci-validate" {
 		t.Fatalf("got %+v", hooks)
 	}
 	programs := install(t)
@@ -63,6 +64,38 @@ func TestPreCommitHook(t *testing.T) {
 	writeFile(t, filepath.Join(work, "packs/bad.yaml"), strings.Replace(good, "difficulty:", "dificulty:", 1))
 	if out, status := run(); status != 64 || !strings.Contains(out, "packs/bad.yaml:") {
 		t.Errorf("an invalid pack: got status %d and\n%s", status, out)
+	}
+}
+
+// TestPreCommitManifestHook calls the hook for the manifest, which gets no file names.
+func TestPreCommitManifestHook(t *testing.T) {
+	t.Parallel()
+	var hooks []hook
+	if err := yaml.Unmarshal([]byte(read(t, ".pre-commit-hooks.yaml")), &hooks); err != nil {
+		t.Fatal(err)
+	}
+	h := hooks[1]
+	if h.PassFilenames == nil || *h.PassFilenames || h.Language != "golang" {
+		t.Fatalf("got %+v", h)
+	}
+	bin, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := t.TempDir()
+	writeFile(t, filepath.Join(work, ".git"), "gitdir: /nowhere\n")
+	writeFile(t, filepath.Join(work, "pack.yaml"), actionPack)
+	for _, row := range []struct{ manifest, want string }{
+		{"version: 1\ntrigger: {paths: [a]}\ncandidate: {deployment: {model: openai/gpt-4.1-mini}}\nevaluation: {pack: pack.yaml}\nbaseline: {file: b.json}\n", "baseline: there is no baseline"},
+		{"version: 1\ntriggers: {}\n", "ci.yaml:2:1: triggers: is not a key of the manifest format"},
+	} {
+		writeFile(t, filepath.Join(work, ".agentclash/ci.yaml"), row.manifest)
+		c := exec.Command(bin, strings.Fields(h.Entry)[1:]...) //nolint:gosec // our own program
+		c.Dir, c.Env = work, []string{"HOME=" + work, "GIT_DIR=/nowhere"}
+		out, err := c.CombinedOutput()
+		if err == nil || c.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), row.want) {
+			t.Errorf("got %v and\n%s\nwant %s", err, out, row.want)
+		}
 	}
 }
 

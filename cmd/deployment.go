@@ -49,6 +49,8 @@ type deploymentSpec struct {
 	programSpec `yaml:",inline"`
 	URL         string            `yaml:"url"`
 	Headers     map[string]string `yaml:"headers"`
+
+	replayed bool // a recording answers: its script need not be there
 }
 
 func newDeploymentCreate(a *app) *cobra.Command {
@@ -250,6 +252,9 @@ func (a *app) resolveSpec(s deploymentSpec) (plan.Deployment, error) {
 	}
 	if !strings.HasPrefix(model, builtinPrefix) {
 		d.Model = filepath.Clean(a.path(model))
+	}
+	if s.replayed {
+		return d, nil
 	}
 	_, err = a.script(d.Model, newScriptClient)
 	return d, err

@@ -13,6 +13,7 @@ import (
 
 	reports "github.com/agentclash/agentclash/cmd/report"
 	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/peers"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/record"
@@ -54,7 +55,14 @@ type startOptions struct {
 	tape        tapeOptions
 	regressions suiteOptions
 	reports     reportFlags
+
+	inline []plan.Deployment // of a CI manifest, beside the named ones
+	// ended takes the place of what is said and written when the run has ended
+	ended func(*plan.Plan, engine.Result, error) error
 }
+
+// agents is how many agents are named.
+func (o *startOptions) agents() int { return len(o.deployments) + len(o.models) + len(o.inline) }
 
 const humanWaitUsage = "wait for people to take their turns in conversations, by run turn submit"
 
@@ -193,7 +201,7 @@ func (o *startOptions) check(a *app) error {
 	if o.pack == "" {
 		missing = append(missing, errors.New("--pack FILE names the challenge pack"))
 	}
-	if len(o.deployments)+len(o.models) == 0 && o.tape.player == nil {
+	if o.agents() == 0 && o.tape.player == nil {
 		missing = append(missing, errors.New("--model PROVIDER/MODEL or --deployment NAME names the agent"))
 	}
 	if len(missing) > 0 {
@@ -277,6 +285,9 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	e := execution{plan: planned, pack: p, clients: clients, secrets: secrets, boxes: boxes, follow: o.follow, humanWait: o.plan.HumanWait,
 		traces: o.traces, player: o.tape.player}
 	result, err := a.execute(ctx, e)
+	if o.ended != nil {
+		return o.ended(planned, result, err)
+	}
 	if err == nil {
 		err = a.afterRun(ctx, planned, result, o)
 	}
@@ -396,7 +407,7 @@ func (a *app) askStart(ctx context.Context, o *startOptions) error {
 		}
 		o.pack = choice
 	}
-	if len(o.deployments)+len(o.models) > 0 || o.tape.player != nil {
+	if o.agents() > 0 || o.tape.player != nil {
 		return nil
 	}
 	names, err := a.chooseDeployments(ctx)

@@ -122,24 +122,33 @@ func (a *app) promote(ctx context.Context, o promotion, run, what string) error 
 	if err != nil {
 		return err
 	}
-	if err := promotable(f.Item, &o); err != nil {
+	d, err := a.promoteOne(ctx, db, r, o, f)
+	if err != nil {
 		return err
+	}
+	return a.print(d, func(w io.Writer, v view.Options) error { return a.sayPromoted(w, d, v) })
+}
+
+// promoteOne makes a case of one failure of a run.
+func (a *app) promoteOne(ctx context.Context, db *store.DB, r store.Run, o promotion, f regression.Failure) (view.Promotion, error) {
+	if err := promotable(f.Item, &o); err != nil {
+		return view.Promotion{}, err
 	}
 	if o.Suite == "" {
 		o.Suite = strings.ToLower(f.Pack.Pack.Slug)
 	}
 	machine, err := a.machineSecrets()
 	if err != nil {
-		return err
+		return view.Promotion{}, err
 	}
 	wish := regression.Wish{Title: o.Title, Summary: o.Summary, Mode: o.Mode, Severity: o.Severity, Status: o.Status}
 	c, changed, err := regression.Promote(f, wish, redact.New(valuesOf(machine)).JSON)
 	if err != nil {
-		return usage("promote %s: %w", f.CaseKey, err)
+		return view.Promotion{}, usage("promote %s: %w", f.CaseKey, err)
 	}
 	planned, err := db.Plan(ctx, r.ID)
 	if err != nil {
-		return err
+		return view.Promotion{}, err
 	}
 	var known []scoring.Regression
 	for _, ref := range planned.Cases {
@@ -148,11 +157,8 @@ func (a *app) promote(ctx context.Context, o promotion, run, what string) error 
 		}
 	}
 	d, err := a.keepCase(ctx, o.Suite, f.Pack.Pack.Slug, c, known)
-	if err != nil {
-		return err
-	}
 	d.Redacted = changed
-	return a.print(d, func(w io.Writer, v view.Options) error { return a.sayPromoted(w, d, v) })
+	return d, err
 }
 
 func (a *app) sayPromoted(w io.Writer, d view.Promotion, v view.Options) error {
@@ -221,14 +227,18 @@ func (a *app) failed(ctx context.Context, db *store.DB, r store.Run, agent, what
 		f.code = "failure_review_item_ambiguous"
 		return regression.Failure{}, f
 	}
-	item := found[0]
+	return a.failureOf(ctx, db, r, reviewer.packs[r.PackID], found[0])
+}
+
+// failureOf reads what a reviewed failure of a run was.
+func (a *app) failureOf(ctx context.Context, db *store.DB, r store.Run, p *pack.Pack, item review.Item) (regression.Failure, error) {
 	t, err := db.Trial(ctx, r.Workspace, item.TrialID)
 	if err != nil {
 		return regression.Failure{}, err
 	}
 	end, err := t.End()
 	return regression.Failure{
-		Pack: reviewer.packs[r.PackID], InputSet: r.InputSet, CaseKey: item.CaseKey, Item: item, Result: end.Trial, RunName: r.Name, Now: a.p.Now(),
+		Pack: p, InputSet: r.InputSet, CaseKey: item.CaseKey, Item: item, Result: end.Trial, RunName: r.Name, Now: a.p.Now(),
 	}, err
 }
 

@@ -172,13 +172,13 @@ func recordedAgent(agent plan.RunAgent) (record.Agent, error) {
 // the recording that is replayed.
 func (a *app) startDeployments(ctx context.Context, o startOptions) ([]plan.Deployment, error) {
 	player := o.tape.player
-	if player == nil || len(o.deployments)+len(o.models) > 0 {
+	if player == nil || o.agents() > 0 {
 		list, err := a.deployments(ctx, o.deployments, o.models)
 		var f *failure
 		if player != nil && errors.As(err, &f) && f.status == statusNotFound {
 			return nil, f.hint("leave out --deployment: --replay %s runs the agents that were recorded", o.tape.replay)
 		}
-		return list, err
+		return append(list, o.inline...), err
 	}
 	var list []plan.Deployment
 	for _, agent := range player.Header().Agents {

@@ -168,18 +168,24 @@ func (a *app) reportRun(run store.Run) reports.Run {
 	}
 }
 
-// reportAgent reads a run agent. Its trials are read when a report asks for them.
-func (a *app) reportAgent(ctx context.Context, db *store.DB, run store.Run, agent store.RunAgent, against reference) (reports.Agent, error) {
+// reportLane is a run agent without a comparison. Its trials are read when a report
+// asks for them.
+func reportLane(ctx context.Context, db *store.DB, agent store.RunAgent) reports.Agent {
 	var card scoring.AgentScorecard
 	if agent.Scorecard != nil {
 		card = *agent.Scorecard
 	}
-	told := reports.Agent{
+	return reports.Agent{
 		Agent: view.NewAgent(view.AgentRef{Label: agent.Label, RunAgentID: agent.ID, Status: agent.Status, Reason: agent.Reason}, card, nil),
 		Trials: func(yield func(view.Trial) error) error {
 			return deciding(ctx, db, agent.ID, func(t scoring.Trial) error { return yield(view.NewTrial(t)) })
 		},
 	}
+}
+
+// reportAgent reads a run agent.
+func (a *app) reportAgent(ctx context.Context, db *store.DB, run store.Run, agent store.RunAgent, against reference) (reports.Agent, error) {
+	told := reportLane(ctx, db, agent)
 	v, ok := against.judged[agent.ID]
 	if !ok {
 		base, found, err := a.baselineFor(ctx, db, run.Workspace, run.Pack.Slug, against.baseline)

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -24,6 +25,7 @@ type suiteOptions struct {
 	suites   []string
 	scope    string
 	proposed bool
+	only     map[string][]string // of a suite, by its selector: these of its cases alone
 	// refs are the regression cases of the run, by key of the case.
 	refs map[string][]scoring.Regression
 }
@@ -60,7 +62,7 @@ func (a *app) withSuites(ctx context.Context, o *startOptions, p *pack.Pack) (*p
 	if err != nil {
 		return nil, err
 	}
-	suites, err := a.placed(o.regressions.suites)
+	suites, err := a.placed(o.regressions)
 	if err != nil {
 		return nil, err
 	}
@@ -80,12 +82,17 @@ func (a *app) withSuites(ctx context.Context, o *startOptions, p *pack.Pack) (*p
 }
 
 // placed reads suites, each once.
-func (a *app) placed(selectors []string) ([]regression.Placed, error) {
+func (a *app) placed(o suiteOptions) ([]regression.Placed, error) {
 	var list []regression.Placed
-	for _, selector := range selectors {
+	for _, selector := range o.suites {
 		s, err := a.suite(selector)
 		if err != nil {
 			return nil, err
+		}
+		if ids := o.only[selector]; ids != nil {
+			if s.Suite, err = s.only(ids); err != nil {
+				return nil, err
+			}
 		}
 		for _, other := range list {
 			if other.Name == s.Name {
@@ -95,6 +102,21 @@ func (a *app) placed(selectors []string) ([]regression.Placed, error) {
 		list = append(list, regression.Placed{Suite: s.Suite, File: a.shown(s.path)})
 	}
 	return list, nil
+}
+
+// only is the suite with some of its cases.
+func (s suiteFile) only(ids []string) (*regression.Suite, error) {
+	some := *s.Suite
+	some.Cases = nil
+	for _, id := range ids {
+		i := s.Find(id)
+		if i < 0 {
+			return nil, (&failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("suite %s has no case %q", s.Name, id)}).
+				hint("agentclash regression-suite case list %s", s.Name)
+		}
+		some.Cases = append(some.Cases, s.Cases[i])
+	}
+	return &some, nil
 }
 
 // narrow turns --case and --scope into the keys of cases. --case also takes the

@@ -77,14 +77,20 @@ func cell(text string) string { return inMarkdown(text, maxCell) }
 func writeSummary(w io.Writer, r Run, l limits) error {
 	p := &page{most: l.bytes}
 	if l.sticky {
-		p.line("%s", mark(r.Pack.Slug+"\x00"+r.InputSet))
+		p.line("%s", mark(r.about()))
 	}
 	p.line("## agentclash: %s", cell(headline(r)))
 	p.head("Field", "Value")
+	p.job(r.Job)
+	if r.ID == "" { // a job that came to no run
+		p.errors(r.Job, l)
+		return p.finish(w, r)
+	}
 	p.row("Run", cell(r.Name)+" (`"+view.ShortID(r.ID)+"`)")
 	p.row("Status", cell(strings.TrimSuffix(r.Status+": "+r.Reason, ": ")))
 	p.row("Pack", cell(r.Pack.String()))
 	p.row("Input set", cell(r.InputSet))
+	p.errors(r.Job, l)
 	p.agents(r, l)
 	for i, a := range r.Agents {
 		if i == l.agents {
@@ -95,7 +101,15 @@ func writeSummary(w io.Writer, r Run, l limits) error {
 			return err
 		}
 	}
-	p.line("\nNext: `agentclash eval scorecard %s`", view.ShortID(r.ID))
+	p.promotions(r.Job, l)
+	return p.finish(w, r)
+}
+
+// finish ends a page and writes it.
+func (p *page) finish(w io.Writer, r Run) error {
+	if r.ID != "" {
+		p.line("\nNext: `agentclash eval scorecard %s`", view.ShortID(r.ID))
+	}
 	if p.cut {
 		p.WriteString(cutLine)
 	}
@@ -105,6 +119,9 @@ func writeSummary(w io.Writer, r Run, l limits) error {
 
 // headline is the worst verdict of the gates, else how the agents came out.
 func headline(r Run) string {
+	if r.Job != nil && (r.ID == "" || r.completed()) {
+		return r.Job.State
+	}
 	if !r.completed() {
 		return "run " + r.Status
 	}

@@ -45,6 +45,7 @@ type Run struct {
 	InputSet  string
 	StartedAt time.Time // zero: not known
 	Agents    []Agent
+	Job       *Job // nil outside of a CI job
 }
 
 func (r Run) completed() bool { return r.Status == "completed" }
