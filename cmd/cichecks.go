@@ -37,6 +37,14 @@ func (a *app) ciOptions(ctx context.Context, m *ci.Manifest, anew bool) (startOp
 	if e.Repetitions != nil {
 		set("repetitions", fmt.Sprint(*e.Repetitions))
 	}
+	if e.UntilDecided {
+		set("gate", "true")
+		set("until-decided", "true")
+		set("policy", m.Gate.PolicyFile)
+		if e.MaxTrials != nil {
+			set("max-trials", fmt.Sprint(*e.MaxTrials))
+		}
+	}
 	if e.BudgetUSD != nil {
 		set("budget-usd", fmt.Sprint(*e.BudgetUSD))
 	}

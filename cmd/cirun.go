@@ -106,8 +106,9 @@ func (j *ciJob) prepare(ctx context.Context) (o startOptions, status int) {
 		if !j.o.noBaseline {
 			return o, j.noEvidence(j.renewal())
 		}
+		o.gate, o.until, o.policyFile = false, untilOptions{}, "" // there is nothing to decide against
 	} else {
-		j.result.Baseline = &j.baseline.mark
+		j.result.Baseline, o.opponent = &j.baseline.mark, &j.baseline
 	}
 	o.follow = j.o.follow
 	o.ended = func(planned *plan.Plan, result engine.Result, err error) error {
@@ -157,6 +158,10 @@ func (j *ciJob) failed(err error) int {
 		j.result.Errors[len(j.result.Errors)-1].NextStep = j.recordAnew()
 		return ci.StatusRunFailed
 	}
+	if f.status == compare.InsufficientEvidence.ExitStatus() && j.m != nil { // the run was refused for it
+		j.result.GateVerdict = compare.InsufficientEvidence
+		return j.m.Gate.VerdictStatus(compare.InsufficientEvidence)
+	}
 	return ci.FailureStatus(f.status)
 }
 
@@ -178,7 +183,7 @@ func (j *ciJob) resume() string {
 
 // judge is the job after its run has ended.
 func (j *ciJob) judge(ctx context.Context) int {
-	if j.ran.Status != "completed" {
+	if undecided := j.planned.Until != nil && j.ran.Status == "failed" && j.ran.Code != ""; j.ran.Status != "completed" && !undecided {
 		return j.unfinished()
 	}
 	if err := j.readRun(ctx); err != nil {

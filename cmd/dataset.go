@@ -332,6 +332,9 @@ func (a *app) readBounded(file string, most int64) ([]byte, error) {
 			return nil, usage("%s is a pipe or a device: hand it over on stdin, with - for the file", file)
 		}
 		f, err := os.Open(a.path(file))
+		if at := (*fs.PathError)(nil); errors.As(err, &at) {
+			err = at.Err // it names the file once more, in full
+		}
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", file, err)
 		}

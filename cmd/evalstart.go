@@ -57,6 +57,8 @@ type startOptions struct {
 	reports     reportFlags
 
 	inline []plan.Deployment // of a CI manifest, beside the named ones
+	// opponent is the baseline to decide against, where it has been found
+	opponent *comparand
 	// ended takes the place of what is said and written when the run has ended
 	ended func(*plan.Plan, engine.Result, error) error
 }

@@ -64,7 +64,7 @@ func (a *app) decideBy(ctx context.Context, planned *plan.Plan, o startOptions) 
 	if n := len(planned.Agents); n != 1 {
 		return usage("--until-decided decides on one agent, and %d were given", n).hint("start a run for each")
 	}
-	base, ok, err := a.plannedBaseline(ctx, planned, o.against)
+	base, ok, err := a.plannedBaseline(ctx, planned, o)
 	if err != nil {
 		return err
 	}
@@ -100,12 +100,15 @@ func (a *app) decideBy(ctx context.Context, planned *plan.Plan, o startOptions) 
 }
 
 // plannedBaseline finds the baseline of a run that is not stored yet.
-func (a *app) plannedBaseline(ctx context.Context, planned *plan.Plan, against reference) (comparand, bool, error) {
+func (a *app) plannedBaseline(ctx context.Context, planned *plan.Plan, o startOptions) (comparand, bool, error) {
+	if o.opponent != nil {
+		return *o.opponent, true, nil
+	}
 	db, ok, err := a.reading(ctx)
-	if err != nil || !ok && !looksLikePath(against.baseline) {
+	if err != nil || !ok && !looksLikePath(o.against.baseline) {
 		return comparand{}, false, err
 	}
-	return a.baselineFor(ctx, db, planned.Workspace, planned.Pack.Slug, against.baseline)
+	return a.baselineFor(ctx, db, planned.Workspace, planned.Pack.Slug, o.against.baseline)
 }
 
 // sayTest says what a run will be decided by, and what it cannot do.

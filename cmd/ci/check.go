@@ -11,8 +11,11 @@ import (
 	"github.com/agentclash/agentclash/pack"
 )
 
-// maxRepetitions bounds a slip of the keyboard in a job that nobody watches.
-const maxRepetitions = 1000
+// What eval start takes as --repetitions and as --max-trials.
+const (
+	maxRepetitions = 100
+	maxTrials      = 500
+)
 
 // checks says what is wrong with a manifest, all of it.
 type checks struct {
@@ -150,6 +153,18 @@ func (c checks) evaluation() {
 	}
 	if n := e.Repetitions; n != nil && (*n < 1 || *n > maxRepetitions) {
 		c.d.Fail(at+"repetitions", "must be 1 to %d", maxRepetitions)
+	}
+	switch n := e.MaxTrials; {
+	case n != nil && !e.UntilDecided:
+		c.d.Fail(at+"max_trials", "is for until_decided: add until_decided: true, or write repetitions")
+	case n != nil && (*n < 1 || *n > maxTrials):
+		c.d.Fail(at+"max_trials", "must be 1 to %d", maxTrials)
+	}
+	if e.UntilDecided && e.Repetitions != nil {
+		c.d.Fail(at+"repetitions", "and until_decided exclude each other: max_trials bounds how often cases are repeated")
+	}
+	if e.UntilDecided && e.Replay != "" {
+		c.d.Fail(at+"until_decided", "asks the agent itself, and a replay has the recorded trials only: leave one of the two out")
 	}
 	if usd := e.BudgetUSD; usd != nil && !(*usd > 0) {
 		c.d.Fail(at+"budget_usd", "must be above 0")

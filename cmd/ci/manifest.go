@@ -66,7 +66,9 @@ type Evaluation struct {
 	RegressionSuites       []string `json:"regression_suites,omitempty"`
 	RegressionCases        []string `json:"regression_cases,omitempty"` // SUITE/ID
 	Repetitions            *int     `json:"repetitions,omitempty"`
-	Replay                 string   `json:"replay,omitempty"` // directory of a recording
+	UntilDecided           bool     `json:"until_decided,omitempty"` // repeat until the gate's test decides
+	MaxTrials              *int     `json:"max_trials,omitempty"`    // of that test
+	Replay                 string   `json:"replay,omitempty"`        // directory of a recording
 	BudgetUSD              *float64 `json:"budget_usd,omitempty"`
 	MinPassRate            *float64 `json:"min_pass_rate,omitempty"`
 }
