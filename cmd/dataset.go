@@ -43,7 +43,7 @@ const (
 func newDatasetImport(a *app) *cobra.Command {
 	var o datasetOptions
 	c := &cobra.Command{
-		Use: "import FILE|-", Short: "Put examples, transcripts or traces into an input set of a pack, or into a regression suite",
+		Use: "import FILE|-", Short: "Put examples or traces into a pack or a regression suite",
 		Long: `Put the examples of a file into an input set of a pack's file, as cases. CSV, JSONL
 and JSON are read, datasets of OpenAI, Braintrust, LangSmith and Phoenix, conversations
 and OTLP/JSON traces; --format names the format where the file does not tell.
