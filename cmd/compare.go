@@ -299,6 +299,7 @@ func (a *app) compareWith(ctx context.Context, db *store.DB, baseline comparand,
 	}
 	err = a.print(d, func(w io.Writer, v view.Options) error { return view.Comparison(w, d, v) })
 	if err == nil && gate {
+		a.mentionBar(j.gate, baseline.side)
 		err = verdict(j.gate.Verdict.ExitStatus())
 	}
 	return a.writeReports(o.reports, err, func() (reports.Run, error) {
@@ -353,6 +354,7 @@ func (a *app) gateAgents(ctx context.Context, db *store.DB, baseline comparand, 
 		}
 		against.keep(agent.ID, judged)
 		a.sayVerdict(agent.Label, judged.gate)
+		a.mentionBar(judged.gate, baseline.side)
 		worst = worse(worst, judged.gate.Verdict)
 	}
 	return verdict(worst.ExitStatus())
@@ -365,6 +367,15 @@ func (a *app) sayVerdict(label string, g compare.GateResult) {
 		say = a.warn
 	}
 	say("gate %s: %s: %s", label, g.Verdict, g.Summary)
+}
+
+// mentionBar says how to judge an agent that never passed as a whole: a baseline
+// that is below the bar itself lets no candidate of its kind through.
+func (a *app) mentionBar(g compare.GateResult, baseline side) {
+	if g.ReasonCode != compare.GateNotPassed || baseline.card == nil || baseline.card.Passed {
+		return
+	}
+	a.say("hint: the baseline did not pass either: eval start --min-pass-rate says what passes, and require_scorecard_pass: false in a policy leaves it to the comparison")
 }
 
 // worse is the verdict that counts of two: without evidence for one agent
@@ -452,6 +463,7 @@ Exit status: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 			if err := a.print(d, func(w io.Writer, v view.Options) error { return view.Gate(w, d, v) }); err != nil {
 				return err
 			}
+			a.mentionBar(g, baseline)
 			return verdict(g.Verdict.ExitStatus())
 		},
 	}
