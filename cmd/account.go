@@ -23,7 +23,7 @@ import (
 
 func newInfra(a *app) *cobra.Command {
 	return group("infra", "Look after what runs are made with",
-		group("provider-account", "Name how model providers are reached, and where their keys are",
+		group("provider-account", "Name how providers are reached, and where their keys are",
 			newAccountList(a), newAccountCreate(a), newAccountGet(a), newAccountDelete(a), newAccountTest(a), newAccountModels(a)))
 }
 
@@ -216,7 +216,7 @@ var errNoAccount = errors.New("there is no provider account of that name")
 
 func newAccountList(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the provider accounts, those included whose key is in the environment", Args: noArgs,
+		Use: "list", Short: "List the provider accounts, those of the environment too", Args: noArgs,
 		Example: "  agentclash infra provider-account list",
 		RunE: func(c *cobra.Command, _ []string) error {
 			list, err := a.accounts(c.Context())

@@ -25,7 +25,7 @@ func (a *app) afterRun(ctx context.Context, planned *plan.Plan, result engine.Re
 	a.mentionCache(ctx, planned)
 	if status := runStatus(result); status != statusOK {
 		if result.Status == "failed" {
-			a.say("agentclash: the run failed: %s", result.Reason)
+			a.warn("agentclash: the run failed: %s", result.Reason)
 			if missed(result) {
 				a.say("next: %s", recordAnew(planned.Recording.Dir))
 			}

@@ -29,8 +29,8 @@ func (o *baselineOptions) addFlags(c *cobra.Command) {
 	c.Flags().StringVar(&o.slug, "pack", "", "slug of the pack (default: the only one with such a baseline)")
 }
 
-// title is the name in a sentence.
-func (o *baselineOptions) title() string { return strconv.Quote(cmp.Or(o.name, store.DefaultBaseline)) }
+// addPack is what to type where several packs have such a baseline.
+const addPack = "add --pack SLUG"
 
 func newBaselineSet(a *app) *cobra.Command {
 	var agent, name string
@@ -153,7 +153,7 @@ func newBaselineShow(a *app) *cobra.Command {
 			}
 			return a.print(d, func(w io.Writer, v view.Options) error {
 				if !d.Configured {
-					a.say("! no baseline is set: agentclash baseline set RUN")
+					a.say("! %v: agentclash baseline set RUN", noSuchBaseline(o.name))
 				}
 				return view.Baseline(w, d, v)
 			})
@@ -190,7 +190,7 @@ func newBaselineHistory(a *app) *cobra.Command {
 						return nil, err
 					}
 					if !found {
-						return nil, usage("no baseline %s is set", o.title()).hint("agentclash baseline history --pack SLUG")
+						return nil, noSuchBaseline(o.name)
 					}
 					slug = mark.PackSlug
 				}
@@ -255,7 +255,7 @@ func (a *app) pickBaseline(ctx context.Context, db *store.DB, workspace, slug, n
 	for _, m := range marks {
 		slugs = append(slugs, m.PackSlug)
 	}
-	return store.BaselineMark{}, false, usage("several packs have a baseline: %s", strings.Join(slugs, ", ")).hint("add --pack SLUG")
+	return store.BaselineMark{}, false, usage("several packs have a baseline: %s", strings.Join(slugs, ", ")).hint(addPack)
 }
 
 func newBaselineClear(a *app) *cobra.Command {

@@ -42,6 +42,16 @@ func (a *app) baselineFor(ctx context.Context, db *store.DB, workspace, slug, se
 	return c, err == nil, err
 }
 
+// baselineBeside is baselineFor, which takes the baseline of the only pack that has
+// one where the pack of that slug has none.
+func (a *app) baselineBeside(ctx context.Context, db *store.DB, workspace, slug, selector string) (comparand, bool, error) {
+	c, ok, err := a.baselineFor(ctx, db, workspace, slug, selector)
+	if err == nil && !ok && slug != "" {
+		return a.baselineFor(ctx, db, workspace, "", selector)
+	}
+	return c, ok, err
+}
+
 // markedBaseline reads a baseline that was set.
 func (a *app) markedBaseline(ctx context.Context, db *store.DB, mark store.BaselineMark) (comparand, error) {
 	if !mark.Imported {
@@ -127,7 +137,7 @@ standard output.`,
 				return err
 			}
 			if !ok {
-				return usage("no baseline %s is set", o.title()).hint("agentclash baseline set RUN")
+				return noSuchBaseline(o.name)
 			}
 			f := compare.File{Name: found.mark.Name, SetAt: found.mark.SetAt, Snapshot: found.snapshot()}
 			if args[0] == "-" {

@@ -49,7 +49,7 @@ func (e *execution) withCache() {
 
 func newCacheExplain(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "explain RUN|TRIAL", Short: "Say of each call of a run whether the cache answered it, and why not",
+		Use: "explain RUN|TRIAL", Short: "Say which calls of a run the cache answered, and why not",
 		Long: `Say of each call that a run made to a model or a judge whether the cache answered
 it. A miss names the first field in which the request differs from the one that
 was kept of the same call: of the same agent, case, repetition and number.`,

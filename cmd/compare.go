@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,24 +44,48 @@ func (o *compareOptions) check() error {
 }
 
 func (a *app) sides(ctx context.Context, db *store.DB, o compareOptions) (baseline, candidate side, err error) {
-	if baseline, err = a.anySide(ctx, db, o.baseline, o.baselineAgent); err != nil {
-		return side{}, side{}, sideFailure("baseline", err)
+	first := func() error {
+		baseline, err = a.anySide(ctx, db, o.baseline, o.baselineAgent, candidate.run.Pack.Slug)
+		return sideFailure("baseline", err)
 	}
-	if candidate, err = a.anySide(ctx, db, o.candidate, o.candidateAgent); err != nil {
-		return side{}, side{}, sideFailure("candidate", err)
+	second := func() error {
+		candidate, err = a.anySide(ctx, db, o.candidate, o.candidateAgent, baseline.run.Pack.Slug)
+		return sideFailure("candidate", err)
+	}
+	if isBaseline(o.baseline) { // the other side says which pack's is meant
+		first, second = second, first
+	}
+	if err := first(); err != nil {
+		return side{}, side{}, err
+	}
+	if err := second(); err != nil {
+		return side{}, side{}, err
 	}
 	if baseline.agent.ID == candidate.agent.ID {
 		return side{}, side{}, usage("baseline and candidate are the same run agent: %s of run %s", baseline.agent.Label, baseline.run.Name)
 	}
-	a.mentionShard(baseline, candidate)
+	a.mentionPart(baseline, candidate)
 	return baseline, candidate, nil
+}
+
+// isBaseline says whether a selector names a baseline that was set.
+func isBaseline(selector string) bool {
+	return selector == store.Baseline || strings.HasPrefix(selector, baselinePrefix)
 }
 
 // sideFailure says of which side an error is, and by which flag its agent is named.
 func sideFailure(side string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var f *failure
-	if errors.As(err, &f) && f.next == addAgent {
-		f.next = "add --" + side + "-agent NAME"
+	if errors.As(err, &f) {
+		switch f.next {
+		case addAgent:
+			f.next = "add --" + side + "-agent NAME"
+		case addPack:
+			f.next = "agentclash baseline list has their runs: name one of these"
+		}
 	}
 	return fmt.Errorf("%s: %w", side, err)
 }
@@ -122,8 +145,9 @@ func (j judgement) document(candidate side, mark view.Bookmark) view.ComparisonD
 	}
 }
 
-// anySide is a side that may be a run, a baseline that was set, or a file.
-func (a *app) anySide(ctx context.Context, db *store.DB, selector, agent string) (side, error) {
+// anySide is a side that may be a run, a baseline that was set, or a file. Where
+// several packs have a baseline of that name, that of the pack beside it is meant.
+func (a *app) anySide(ctx context.Context, db *store.DB, selector, agent, beside string) (side, error) {
 	name, named := strings.CutPrefix(selector, baselinePrefix)
 	switch {
 	case named || looksLikePath(selector):
@@ -136,12 +160,12 @@ func (a *app) anySide(ctx context.Context, db *store.DB, selector, agent string)
 	if err != nil {
 		return side{}, err
 	}
-	found, ok, err := a.baselineFor(ctx, db, workspace, "", name)
+	found, ok, err := a.baselineBeside(ctx, db, workspace, beside, name)
 	switch {
 	case err != nil:
 		return side{}, err
 	case !ok:
-		return side{}, &failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("no baseline %q is set", cmp.Or(name, store.DefaultBaseline)), next: "agentclash baseline list"}
+		return side{}, noSuchBaseline(name)
 	case agent != "" && !strings.EqualFold(found.agent.Label, agent):
 		return side{}, usage("%s is of the agent %q, not of %q", selector, found.agent.Label, agent)
 	}
@@ -149,12 +173,13 @@ func (a *app) anySide(ctx context.Context, db *store.DB, selector, agent string)
 }
 
 func newCompareLatest(a *app) *cobra.Command {
-	var agent, baseline, policyFile string
+	var slug, agent, baseline, policyFile string
 	var gate bool
 	var written reportFlags
 	c := &cobra.Command{
 		Use: "latest", Short: "Compare the newest run with the baseline",
-		Long: `Compare the newest run of the baseline's pack with the baseline. With --gate the
+		Long: `Compare the newest run of the baseline's pack with the baseline. Where several
+packs have one, it is that of the newest run, or of --pack. With --gate the
 exit status is the verdict: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 		Example: "  agentclash compare latest\n  agentclash compare latest --gate",
 		Args:    noArgs,
@@ -166,10 +191,11 @@ exit status is the verdict: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 			if err != nil {
 				return err
 			}
-			return runCompareLatest(c.Context(), a, agent, reference{baseline: baseline, policy: &policy}, gate, written)
+			return runCompareLatest(c.Context(), a, slug, agent, reference{baseline: baseline, policy: &policy}, gate, written)
 		},
 	}
 	written.addFlags(c.Flags())
+	c.Flags().StringVar(&slug, "pack", "", "slug of the pack (default: that of the newest run, if it has such a baseline)")
 	c.Flags().StringVar(&agent, "agent", "", "run agent of the newest run")
 	c.Flags().StringVar(&baseline, "baseline", "", baselineUsage)
 	c.Flags().BoolVar(&gate, "gate", false, "exit with the verdict of the policy")
@@ -180,7 +206,7 @@ exit status is the verdict: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 // baselineUsage is the help of --baseline where only baselines are meant.
 const baselineUsage = "baseline to compare with: its name, or a file of baseline export (default \"default\")"
 
-func runCompareLatest(ctx context.Context, a *app, agent string, against reference, gate bool, written reportFlags) error {
+func runCompareLatest(ctx context.Context, a *app, slug, agent string, against reference, gate bool, written reportFlags) error {
 	if err := written.check(a, false); err != nil {
 		return err
 	}
@@ -192,17 +218,27 @@ func runCompareLatest(ctx context.Context, a *app, agent string, against referen
 	if err != nil {
 		return err
 	}
-	found, ok, err := a.baselineFor(ctx, db, workspace, "", against.baseline)
+	find := a.baselineFor
+	if slug == "" {
+		newest, _, err := db.Runs(ctx, store.RunFilter{Workspace: workspace, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(newest) > 0 {
+			slug, find = newest[0].Pack.Slug, a.baselineBeside
+		}
+	}
+	found, ok, err := find(ctx, db, workspace, slug, against.baseline)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		if gate {
-			return a.noBaseline()
+			return a.noBaseline(against.baseline)
 		}
-		return usage("no baseline is set").hint("agentclash baseline set RUN")
+		return noSuchBaseline(against.baseline)
 	}
-	slug := found.run.Pack.Slug
+	slug = found.run.Pack.Slug
 	runs, _, err := db.Runs(ctx, store.RunFilter{Workspace: workspace, PackSlug: slug, Limit: 2})
 	if err != nil {
 		return err
@@ -219,9 +255,25 @@ func runCompareLatest(ctx context.Context, a *app, agent string, against referen
 }
 
 // noBaseline is a gate that has nothing to compare with: status 3.
-func (a *app) noBaseline() error {
-	return (&failure{status: compare.InsufficientEvidence.ExitStatus(), code: "insufficient_evidence",
-		err: fmt.Errorf("the gate has no baseline to compare with")}).hint("agentclash baseline set RUN")
+func (a *app) noBaseline(selector string) error {
+	f := &failure{status: compare.InsufficientEvidence.ExitStatus(), code: "insufficient_evidence",
+		err: errors.New("the gate has no baseline to compare with")}
+	if selector == "" {
+		return f.hint("agentclash baseline set RUN")
+	}
+	f.err = fmt.Errorf("%w: %w", f.err, noSuchBaseline(selector))
+	return f.hint("agentclash baseline list")
+}
+
+// noSuchBaseline is a name that no baseline has.
+func noSuchBaseline(selector string) error {
+	f := &failure{status: statusNotFound, code: "not_found", err: errors.New("no baseline is set")}
+	name := strings.TrimPrefix(selector, baselinePrefix)
+	if name == "" || name == store.Baseline || strings.EqualFold(name, store.DefaultBaseline) {
+		return f.hint("agentclash baseline set RUN")
+	}
+	f.err = fmt.Errorf("no baseline %q is set", name)
+	return f.hint("agentclash baseline list")
 }
 
 // compareWith compares a run with a baseline and, with gate, keeps the record
@@ -231,7 +283,7 @@ func (a *app) compareWith(ctx context.Context, db *store.DB, baseline comparand,
 	if err != nil {
 		return err
 	}
-	a.mentionShard(candidate)
+	a.mentionPart(candidate)
 	if gate {
 		if err := candidate.whole("gate"); err != nil {
 			return err
@@ -247,6 +299,7 @@ func (a *app) compareWith(ctx context.Context, db *store.DB, baseline comparand,
 	}
 	err = a.print(d, func(w io.Writer, v view.Options) error { return view.Comparison(w, d, v) })
 	if err == nil && gate {
+		a.mentionBar(j.gate, baseline.side)
 		err = verdict(j.gate.Verdict.ExitStatus())
 	}
 	return a.writeReports(o.reports, err, func() (reports.Run, error) {
@@ -275,7 +328,7 @@ func (a *app) gateRun(ctx context.Context, runID string, against reference) erro
 		return err
 	}
 	if !ok {
-		return a.noBaseline()
+		return a.noBaseline(against.baseline)
 	}
 	return a.gateAgents(ctx, db, baseline, r, against)
 }
@@ -300,10 +353,29 @@ func (a *app) gateAgents(ctx context.Context, db *store.DB, baseline comparand, 
 			return err
 		}
 		against.keep(agent.ID, judged)
-		a.say("gate %s: %s: %s", agent.Label, judged.gate.Verdict, judged.gate.Summary)
+		a.sayVerdict(agent.Label, judged.gate)
+		a.mentionBar(judged.gate, baseline.side)
 		worst = worse(worst, judged.gate.Verdict)
 	}
 	return verdict(worst.ExitStatus())
+}
+
+// sayVerdict says what a gate came to; --quiet is silent of a pass alone.
+func (a *app) sayVerdict(label string, g compare.GateResult) {
+	say := a.say
+	if g.Verdict != compare.Pass {
+		say = a.warn
+	}
+	say("gate %s: %s: %s", label, g.Verdict, g.Summary)
+}
+
+// mentionBar says how to judge an agent that never passed as a whole: a baseline
+// that is below the bar itself lets no candidate of its kind through.
+func (a *app) mentionBar(g compare.GateResult, baseline side) {
+	if g.ReasonCode != compare.GateNotPassed || baseline.card == nil || baseline.card.Passed {
+		return
+	}
+	a.say("hint: the baseline did not pass either: eval start --min-pass-rate says what passes, and require_scorecard_pass: false in a policy leaves it to the comparison")
 }
 
 // worse is the verdict that counts of two: without evidence for one agent
@@ -386,9 +458,12 @@ Exit status: 0 pass, 1 fail, 2 warn, 3 not enough evidence.`,
 			if err != nil {
 				return err
 			}
-			if err := a.print(g, func(w io.Writer, v view.Options) error { return view.Gate(w, g, v) }); err != nil {
+			d := view.GateRecord{GateResult: g, GateSides: view.GateSides{BaselineRunID: baseline.run.ID, BaselineRunAgentID: baseline.agent.ID,
+				CandidateRunID: candidate.run.ID, CandidateRunAgentID: candidate.agent.ID}}
+			if err := a.print(d, func(w io.Writer, v view.Options) error { return view.Gate(w, d, v) }); err != nil {
 				return err
 			}
+			a.mentionBar(g, baseline)
 			return verdict(g.Verdict.ExitStatus())
 		},
 	}

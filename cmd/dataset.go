@@ -43,7 +43,7 @@ const (
 func newDatasetImport(a *app) *cobra.Command {
 	var o datasetOptions
 	c := &cobra.Command{
-		Use: "import FILE|-", Short: "Put examples, transcripts or traces into an input set of a pack, or into a regression suite",
+		Use: "import FILE|-", Short: "Put examples or traces into a pack or a regression suite",
 		Long: `Put the examples of a file into an input set of a pack's file, as cases. CSV, JSONL
 and JSON are read, datasets of OpenAI, Braintrust, LangSmith and Phoenix, conversations
 and OTLP/JSON traces; --format names the format where the file does not tell.
@@ -58,7 +58,7 @@ proposed: they run when somebody has looked at them and activated them, or with
 eval start --include-proposed. What the suite has already is left alone.
 
 Exit status: 0 done, 64 something does not fit, 66 a file or input set does not exist.`,
-		Example: `  agentclash dataset import questions.csv --pack my-pack.yaml --map input=question,expected=answer,id=ref
+		Example: `  agentclash dataset import reviews.csv --pack my-pack.yaml --map input.review=text,expected.label=mood,id=ref
   agentclash dataset import examples.jsonl --pack my-pack.yaml --input-set regressions --create --dry-run
   agentclash dataset import trace.json --format otlp --pack my-pack.yaml --input-set default
   agentclash dataset import traces.json --pack my-pack.yaml --into-suite production`,
@@ -325,6 +325,8 @@ func (a *app) readBounded(file string, most int64) ([]byte, error) {
 	if file != stdoutPath {
 		info, err := os.Stat(a.path(file))
 		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, &failure{status: statusNotFound, code: "file_not_found", err: fmt.Errorf("read %s: no such file", file)}
 		case err != nil:
 		case info.IsDir():
 			return nil, usage("%s is a directory", file)

@@ -141,10 +141,13 @@ func (a *app) scorecardDocument(ctx context.Context, db *store.DB, s side, again
 		return view.ScorecardDocument{}, err
 	}
 	d := view.ScorecardDocument{Candidate: s.participant(), Scorecard: card}
-	if s.plan.Options.Shard != nil { // a part of a run is compared with nothing
+	if what, _ := s.part(); what != "" { // which is compared with nothing
 		return d, nil
 	}
 	base, ok, err := a.baselineFor(ctx, db, s.run.Workspace, s.run.Pack.Slug, against.baseline)
+	if err == nil && !ok && against.baseline != "" {
+		err = noSuchBaseline(against.baseline)
+	}
 	if err != nil || !ok {
 		return d, err
 	}

@@ -19,7 +19,7 @@ import (
 func newRunExplain(a *app) *cobra.Command {
 	var run, agent string
 	c := &cobra.Command{
-		Use: "explain CASE", Short: "Say why the trials of a case were run, or earlier ones stand for them",
+		Use: "explain CASE", Short: "Say why a case was run, or earlier trials stand for it",
 		Long: `Say of each trial of a case why it was run, or why an earlier trial stands for it:
 what is different from the newest run before it, part by part.`,
 		Example: `  agentclash run explain refund-late

@@ -27,7 +27,7 @@ type failuresOptions struct {
 func newRunFailures(a *app) *cobra.Command {
 	var o failuresOptions
 	c := &cobra.Command{
-		Use: "failures [RUN]", Short: "Review the failed and invalid trials of a run, and bring equal ones together",
+		Use: "failures [RUN]", Short: "Review failed and invalid trials, equal ones together",
 		Long: `Review every failed or invalid trial of a run: what kind of failure it is, how bad,
 how well it is evidenced, what to do next. Equal failures are clusters, whose keys
 are the same in every run; a cluster's trend compares with up to 20 earlier runs of

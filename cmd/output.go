@@ -163,6 +163,11 @@ func (a *app) progress(line string) {
 // say writes a line of talk to stderr, unless --quiet.
 func (a *app) say(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintln(a.p.Err, view.Sanitize(fmt.Sprintf(format, args...)))
+		a.warn(format, args...)
 	}
+}
+
+// warn is say for what --quiet does not silence.
+func (a *app) warn(format string, args ...any) {
+	fmt.Fprintln(a.p.Err, view.Sanitize(fmt.Sprintf(format, args...)))
 }

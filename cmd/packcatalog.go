@@ -38,7 +38,7 @@ type catalogUseOptions struct{ force, publish bool }
 func newCatalogUse(a *app) *cobra.Command {
 	var o catalogUseOptions
 	c := &cobra.Command{
-		Use: "use SLUG [DIR]", Short: "Write a pack of the catalogue into a directory, to be changed and run",
+		Use: "use SLUG [DIR]", Short: "Write a pack of the catalogue into a directory",
 		Long: `Write a pack of the catalogue into a directory (default: one called SLUG), with
 its assets and its reference agent, a script that passes every case. To run it as
 it is, name it builtin:SLUG instead.`,

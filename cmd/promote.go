@@ -34,7 +34,7 @@ func newRunPromote(a *app) *cobra.Command {
 	var o promotion
 	var file string
 	c := &cobra.Command{
-		Use: "promote-failure RUN TRIAL|CASE", Short: "Make a regression case of a failed trial, in a suite file of the repository",
+		Use: "promote-failure RUN TRIAL|CASE", Short: "Make a regression case of a failed trial",
 		Long: `Make a regression case of a failed trial: the whole case as the agent had it, what
 judged it, and where it is from, without real secrets. It is written into
 .agentclash/regressions/SUITE.yaml, found upwards from the working directory, which

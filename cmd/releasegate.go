@@ -55,8 +55,7 @@ func runReleaseGateList(ctx context.Context, a *app, f gateFilter, o pageOptions
 		gates = gates[min(o.offset, len(gates)):]
 		for _, g := range gates[:min(o.limit, len(gates))] {
 			page.Items = append(page.Items, view.GateEntry{ID: g.ID, Verdict: g.Verdict, PolicyKey: g.PolicyKey, PolicyVersion: g.PolicyVersion,
-				PolicyFingerprint: g.PolicyFingerprint, ReasonCode: g.ReasonCode, BaselineRunID: g.BaselineRunID, BaselineRunAgentID: g.BaselineAgentID,
-				CandidateRunID: g.CandidateRunID, CandidateRunAgentID: g.CandidateAgentID, GeneratedAt: g.GeneratedAt})
+				PolicyFingerprint: g.PolicyFingerprint, ReasonCode: g.ReasonCode, GateSides: gateSides(g), GeneratedAt: g.GeneratedAt})
 		}
 		page.HasMore = o.offset+len(page.Items) < page.Total
 	}
@@ -69,6 +68,11 @@ func runReleaseGateList(ctx context.Context, a *app, f gateFilter, o pageOptions
 		}
 		return view.GateList(w, page, v)
 	})
+}
+
+func gateSides(g store.Gate) view.GateSides {
+	return view.GateSides{BaselineRunID: g.BaselineRunID, BaselineRunAgentID: g.BaselineAgentID,
+		CandidateRunID: g.CandidateRunID, CandidateRunAgentID: g.CandidateAgentID}
 }
 
 // gates lists the records that the filter's runs have part in.
@@ -122,7 +126,8 @@ latest. Exit status: 0, whatever the verdict was.`,
 			if err := json.Unmarshal(record.Document, &g); err != nil {
 				return fmt.Errorf("read gate record %s: %w", short(record.ID), err)
 			}
-			return a.print(g, func(w io.Writer, o view.Options) error { return view.Gate(w, g, o) })
+			d := view.GateRecord{GateSides: gateSides(record), GateResult: g}
+			return a.print(d, func(w io.Writer, o view.Options) error { return view.Gate(w, d, o) })
 		},
 	}
 }

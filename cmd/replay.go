@@ -27,7 +27,7 @@ type replayOptions struct {
 func newReplayGet(a *app) *cobra.Command {
 	var o replayOptions
 	c := &cobra.Command{
-		Use: "get TRIAL|RUN-AGENT", Short: "Show the steps of a trial: model calls, tools, captures, tests, scores",
+		Use: "get TRIAL|RUN-AGENT", Short: "Show the steps of a trial: calls, tools, tests, scores",
 		Long: `Show the steps of a trial, named by its id, or by its run agent with --case and
 --repetition. A run agent with a single trial needs neither; otherwise its
 trials are listed and the status is 64. Steps have the numbers of their events;

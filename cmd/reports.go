@@ -193,7 +193,7 @@ func (a *app) reportAgent(ctx context.Context, db *store.DB, run store.Run, agen
 			return told, err
 		}
 		candidate, err := a.agentSide(ctx, db, agent.ID)
-		if err != nil || candidate.plan.Options.Shard != nil { // a part of a run is compared with nothing
+		if what, _ := candidate.part(); err != nil || what != "" { // a part of a run is compared with nothing
 			return told, err
 		}
 		v = against.judge(a, base, candidate)

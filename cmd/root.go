@@ -98,6 +98,7 @@ the calls to the models you name.`,
 		newDoctor(a), newSandbox(a), newVersion(a), newCompletion(a),
 	)
 	strict(root)
+	a.fitHelp(root)
 	return root
 }
 

@@ -21,7 +21,7 @@ type followOptions struct {
 func newSessionFollow(a *app) *cobra.Command {
 	o := followOptions{}
 	c := &cobra.Command{
-		Use: "follow SESSION", Short: "Wait until the runs of a session have ended, and show what it came to",
+		Use: "follow SESSION", Short: "Wait for the runs of a session, and show what it came to",
 		Long: `Wait until no run of a session is going on, and show it as eval session get does.
 One that has ended is shown at once. How far it is goes to stderr, when it changes.
 Giving up after --timeout stops nothing.

@@ -30,19 +30,32 @@ func shardOf(p *plan.Plan) string {
 	return p.Options.Shard.Share()
 }
 
-// whole refuses a side that is a part of a run.
-func (s side) whole(doing string) error {
-	if s.plan.Options.Shard == nil {
-		return nil
+// part says of a side that does not stand for its agent why, and what to do
+// instead: a shard, or failed trials that were run again. "" is a whole run.
+func (s side) part() (what, next string) {
+	switch {
+	case s.plan.Options.Shard != nil:
+		return "is only shard " + shardOf(&s.plan), "agentclash run merge puts the shards together"
+	case s.plan.RetryOf != "":
+		return "has only trials that had failed before", "agentclash eval start runs all of them; --repetitions says how often each passes"
 	}
-	return usage("%s: run %s is only shard %s", doing, s.run.Name, shardOf(&s.plan)).hint("agentclash run merge puts the shards together")
+	return "", ""
 }
 
-// mentionShard warns that a side is a part of a run.
-func (a *app) mentionShard(sides ...side) {
+// whole refuses a side that is a part of a run.
+func (s side) whole(doing string) error {
+	what, next := s.part()
+	if what == "" {
+		return nil
+	}
+	return usage("%s: run %s %s", doing, s.run.Name, what).hint("%s", next)
+}
+
+// mentionPart warns that a side is a part of a run.
+func (a *app) mentionPart(sides ...side) {
 	for _, s := range sides {
-		if s.plan.Options.Shard != nil {
-			a.say("! run %s is only shard %s: agentclash run merge puts the shards together", s.run.Name, shardOf(&s.plan))
+		if what, next := s.part(); what != "" {
+			a.say("! run %s %s: %s", s.run.Name, what, next)
 		}
 	}
 }

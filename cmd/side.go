@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -99,21 +100,26 @@ const addAgent = "add --agent NAME"
 
 // pickAgent finds the agent that was named, or the only one, or asks.
 func (a *app) pickAgent(ctx context.Context, db *store.DB, run store.Run, selector string) (store.RunAgent, error) {
-	if selector != "" {
-		return db.RunAgent(ctx, run.Workspace, run.ID, selector)
-	}
 	agents, err := db.RunAgents(ctx, run.ID)
 	if err != nil {
 		return store.RunAgent{}, err
+	}
+	var labels []string
+	for _, agent := range agents {
+		labels = append(labels, agent.Label)
+	}
+	if selector != "" {
+		agent, err := db.RunAgent(ctx, run.Workspace, run.ID, selector)
+		if errors.Is(err, store.ErrNotFound) {
+			return agent, &failure{status: statusNotFound, code: "not_found",
+				err: fmt.Errorf("run %s has no agent %q, only %s", run.Name, selector, strings.Join(labels, ", "))}
+		}
+		return agent, err
 	}
 	if len(agents) == 1 {
 		return agents[0], nil
 	}
 	if !a.interactive() {
-		var labels []string
-		for _, agent := range agents {
-			labels = append(labels, agent.Label)
-		}
 		return store.RunAgent{}, usage("run %s has %d agents: %s", run.Name, len(agents), strings.Join(labels, ", ")).hint(addAgent)
 	}
 	var options []huh.Option[int]

@@ -17,7 +17,7 @@ import (
 )
 
 func newRegressionSuite(a *app) *cobra.Command {
-	c := group("regression-suite", "Keep suites of cases that an agent once failed, as files of the repository",
+	c := group("regression-suite", "Keep cases that an agent once failed in the repository",
 		newSuiteList(a), newSuiteShow(a), newSuiteCreate(a), newSuiteStatus(a, "archive", regression.Archived), newSuiteStatus(a, "activate", regression.Active),
 		newSuiteValidate(a), newSuiteCase(a))
 	c.Aliases = []string{"regression-suites"}

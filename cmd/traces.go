@@ -105,7 +105,7 @@ func newRunExport(a *app) *cobra.Command {
 	var o traceOptions
 	var force bool
 	c := &cobra.Command{
-		Use: "export [RUN] [FILE.acb]", Short: "Export a stored run: as a file with all its evidence, or as OpenTelemetry traces",
+		Use: "export [RUN] [FILE.acb]", Short: "Export a run: as one file, or as OpenTelemetry traces",
 		Long: `With FILE.acb, write everything of a run that is over into one file: its plan, its
 pack with the files, events, scorecards, rescorings and gates. run import takes it
 in on another machine. No secret that this machine knows may be in it: a hit ends

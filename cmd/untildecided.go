@@ -56,10 +56,11 @@ func (o *startOptions) checkUntil() error {
 const maxUntilTrials = 500
 
 // decideBy makes the test of a run that goes on until it is decided. What stands in
-// its way is refused here, before anything is run.
+// its way is refused here, before anything is run; so is a baseline of any run that
+// was named and is not there.
 func (a *app) decideBy(ctx context.Context, planned *plan.Plan, o startOptions) error {
 	if !o.until.decided {
-		return nil
+		return a.namedBaseline(ctx, planned, o)
 	}
 	if n := len(planned.Agents); n != 1 {
 		return usage("--until-decided decides on one agent, and %d were given", n).hint("start a run for each")
@@ -69,7 +70,7 @@ func (a *app) decideBy(ctx context.Context, planned *plan.Plan, o startOptions) 
 		return err
 	}
 	if !ok {
-		return a.noBaseline()
+		return a.noBaseline(o.against.baseline)
 	}
 	cases := make([]compare.CaseRef, len(planned.Cases))
 	for i, c := range planned.Cases {
@@ -97,6 +98,21 @@ func (a *app) decideBy(ctx context.Context, planned *plan.Plan, o startOptions) 
 		a.sayTest(test)
 	}
 	return nil
+}
+
+// namedBaseline refuses a --baseline that is not there before anything is run.
+func (a *app) namedBaseline(ctx context.Context, planned *plan.Plan, o startOptions) error {
+	if o.against.baseline == "" {
+		return nil
+	}
+	_, ok, err := a.plannedBaseline(ctx, planned, o)
+	switch {
+	case err != nil || ok:
+		return err
+	case o.gate:
+		return a.noBaseline(o.against.baseline)
+	}
+	return noSuchBaseline(o.against.baseline)
 }
 
 // plannedBaseline finds the baseline of a run that is not stored yet.
@@ -157,7 +173,7 @@ func (a *app) gateUntil(ctx context.Context, planned *plan.Plan, result engine.R
 		return err
 	}
 	against.keep(candidate.agent.ID, judged)
-	a.say("gate %s: %s: %s", candidate.agent.Label, judged.gate.Verdict, judged.gate.Summary)
+	a.sayVerdict(candidate.agent.Label, judged.gate)
 	a.sayOn(planned, result, candidate, judged.gate)
 	return verdict(judged.gate.Verdict.ExitStatus())
 }

@@ -38,13 +38,6 @@ func Comparison(w io.Writer, d ComparisonDocument, o Options) error {
 	return p.flush()
 }
 
-// Gate writes the verdict of a gate.
-func Gate(w io.Writer, g compare.GateResult, o Options) error {
-	p := newPrinter(w, o)
-	p.gate(g)
-	return p.flush()
-}
-
 func (p *printer) comparison(d ComparisonDocument) {
 	c := d.Comparison
 	p.title("Baseline comparison")

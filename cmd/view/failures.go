@@ -73,7 +73,7 @@ func (p *printer) clusters(d FailuresDocument) {
 	p.blank()
 	for _, c := range d.Clusters {
 		p.line(c.Key[:min(len(c.Key), clusterDigits)] + "  " + SanitizeLine(c.Headline))
-		p.line("    do: " + SanitizeLine(c.Action))
+		p.text(4, "do: "+c.Action)
 	}
 	if rest := d.ClusterTotal - len(d.Clusters); rest > 0 {
 		p.line("and " + count(rest, "cluster") + " more")

@@ -299,12 +299,16 @@ func draws[T any](name string, value func() T, write func(io.Writer, T, view.Opt
 	}}
 }
 
+func gateRecord() view.GateRecord {
+	return view.GateRecord{GateResult: gate(), GateSides: view.GateSides{BaselineRunID: runID, CandidateRunID: agentID}}
+}
+
 func renderers() []renderer {
 	return []renderer{
 		draws("start", startDocument, view.Start),
 		draws("scorecard", scorecardDocument, view.ScorecardReport),
 		draws("comparison", comparison, view.Comparison),
-		draws("gate", gate, view.Gate),
+		draws("gate", gateRecord, view.Gate),
 		draws("gates", gateEntries, view.GateList),
 		draws("divergence", divergence, view.Divergence),
 		draws("runs", func() view.Page[view.Run] { return view.Page[view.Run]{Items: view.List[view.Run]{runDocument()}} }, view.RunList),
@@ -447,7 +451,7 @@ func doubts() *compare.Statistics {
 func gateEntries() view.Page[view.GateEntry] {
 	return view.Page[view.GateEntry]{Total: 2, Limit: 20, Items: view.List[view.GateEntry]{
 		{ID: "0195a1b2-0000-7000-8000-0000000000aa", Verdict: "fail", PolicyKey: "release <1>", PolicyVersion: 3, ReasonCode: "regressed_pass_rate",
-			BaselineRunID: runID, CandidateRunID: runID, GeneratedAt: noon.Add(-time.Hour)},
+			GateSides: view.GateSides{BaselineRunID: runID, CandidateRunID: runID}, GeneratedAt: noon.Add(-time.Hour)},
 		{ID: "0195a1b2-0000-7000-8000-0000000000ab", Verdict: "insufficient_evidence", PolicyKey: "default", PolicyVersion: 1, ReasonCode: "baseline_stale"},
 	}}
 }

@@ -10,24 +10,48 @@ import (
 
 // GateEntry is one row of `release-gate list`.
 type GateEntry struct {
-	ID                  string    `json:"id"`
-	Verdict             string    `json:"verdict"`
-	PolicyKey           string    `json:"policy_key"`
-	PolicyVersion       int       `json:"policy_version"`
-	PolicyFingerprint   string    `json:"policy_fingerprint"`
-	ReasonCode          string    `json:"reason_code"`
-	BaselineRunID       string    `json:"baseline_run_id"`
-	BaselineRunAgentID  string    `json:"baseline_run_agent_id"`
-	CandidateRunID      string    `json:"candidate_run_id"`
-	CandidateRunAgentID string    `json:"candidate_run_agent_id"`
-	GeneratedAt         time.Time `json:"generated_at"`
+	ID                string `json:"id"`
+	Verdict           string `json:"verdict"`
+	PolicyKey         string `json:"policy_key"`
+	PolicyVersion     int    `json:"policy_version"`
+	PolicyFingerprint string `json:"policy_fingerprint"`
+	ReasonCode        string `json:"reason_code"`
+	GateSides
+	GeneratedAt time.Time `json:"generated_at"`
+}
+
+// GateSides are what a gate held against each other. The baseline's run need not
+// be in the store.
+type GateSides struct {
+	BaselineRunID       string `json:"baseline_run_id"`
+	BaselineRunAgentID  string `json:"baseline_run_agent_id"`
+	CandidateRunID      string `json:"candidate_run_id"`
+	CandidateRunAgentID string `json:"candidate_run_agent_id"`
+}
+
+// GateRecord is the document of `release-gate show`.
+type GateRecord struct {
+	GateSides
+	compare.GateResult
+}
+
+// Gate writes a record with the runs that it is of.
+func Gate(w io.Writer, g GateRecord, o Options) error {
+	p := newPrinter(w, o)
+	var sides Details
+	sides.Add("Baseline run", o.ID(g.BaselineRunID))
+	sides.Add("Candidate run", o.ID(g.CandidateRunID))
+	p.details(sides)
+	p.blank()
+	p.gate(g.GateResult)
+	return p.flush()
 }
 
 // GateList writes one row a record.
 func GateList(w io.Writer, page Page[GateEntry], o Options) error {
-	t := Table{Columns: []Column{whole("ID"), whole("VERDICT"), left("POLICY"), left("REASON"), whole("GENERATED")}}
+	t := Table{Columns: []Column{whole("ID"), whole("VERDICT"), whole("CANDIDATE"), left("POLICY"), left("REASON"), spare(whole("GENERATED"))}}
 	for _, g := range page.Items {
-		t.Add(Text(o.ID(g.ID)), Status(g.Verdict), Text(g.PolicyKey+" v"+strconv.Itoa(g.PolicyVersion)),
+		t.Add(Text(o.ID(g.ID)), Status(g.Verdict), Text(o.ID(g.CandidateRunID)), Text(g.PolicyKey+" v"+strconv.Itoa(g.PolicyVersion)),
 			Text(g.ReasonCode), Text(o.Time(g.GeneratedAt)))
 	}
 	return t.Write(w, o)
