@@ -76,7 +76,7 @@ func (a *app) decideBy(ctx context.Context, planned *plan.Plan, o startOptions) 
 		cases[i] = compare.CaseRef(c)
 	}
 	policy := o.against.rules()
-	spec := sequential.Spec{Aim: policy.Aim(), Seed: planned.Options.Seed, MaxEach: plan.MaxRepetitions}
+	spec := sequential.Spec{Aim: policy.Aim(), Seed: planned.Options.Seed, MaxEach: plan.MaxRepetitions, Invalid: planned.Options.MaxInvalid}
 	spec.Aim.MaxTrials = o.until.maxTrials
 	test, err := policy.SequentialTest(base.snapshot(), compare.Identity{
 		RunID: planned.RunID, RunName: planned.Name, RunAgentID: planned.Agents[0].ID, InputSet: planned.InputSet, EvaluationSpecDigest: planned.SpecDigest,
@@ -186,9 +186,10 @@ func lostBaseline(s *compare.Sequential) error {
 		hint("--baseline FILE, if it was exported")
 }
 
-// sayOn says what goes on with a run that its budget or deadline ended undecided.
+// sayOn says how to go on with a run that its budget or deadline ended, undecided or
+// with cases that are run whatever is decided.
 func (a *app) sayOn(planned *plan.Plan, result engine.Result, candidate side, g compare.GateResult) {
-	if g.Sequential == nil || g.Sequential.Decision != stats.Undecided || g.Sequential.Spent {
+	if g.Sequential == nil {
 		return
 	}
 	switch result.Code {
