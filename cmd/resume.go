@@ -73,7 +73,11 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 	if e.plan.Done() && r.Status != store.Interrupted {
 		f := usage("run %s has nothing left to run: its status is %s", r.Name, r.Status)
 		if e.plan.Until != nil && o.gate {
-			return f.hint("agentclash compare gate --baseline %s --candidate %s has its verdict", short(e.plan.Until.Baseline.RunID), short(r.ID))
+			baseline := short(e.plan.Until.Baseline.RunID)
+			if looksLikePath(o.against.baseline) {
+				baseline = o.against.baseline
+			}
+			return f.hint("agentclash compare gate --baseline %s --candidate %s has its verdict", baseline, short(r.ID))
 		}
 		return f
 	}
