@@ -70,8 +70,16 @@ func runResume(ctx context.Context, a *app, o resumeOptions, args []string) erro
 			hint("agentclash run resume %s, without them, or eval start", short(r.ID))
 	}
 	// an interrupted run with nothing left is still to be given its end
-	if (len(e.plan.Trials) == 0 || e.plan.Before.Decided) && r.Status != store.Interrupted {
-		return usage("run %s has nothing left to run: its status is %s", r.Name, r.Status)
+	if e.plan.Done() && r.Status != store.Interrupted {
+		f := usage("run %s has nothing left to run: its status is %s", r.Name, r.Status)
+		if e.plan.Until != nil && o.gate {
+			baseline := short(e.plan.Until.Baseline.RunID)
+			if looksLikePath(o.against.baseline) {
+				baseline = o.against.baseline
+			}
+			return f.hint("agentclash compare gate --baseline %s --candidate %s has its verdict", baseline, short(r.ID))
+		}
+		return f
 	}
 	if err := a.renew(ctx, db, e.plan, o.limits); err != nil {
 		return err

@@ -171,11 +171,21 @@ func (a *app) lanes(ctx context.Context, db *store.DB, runs []store.Run) ([]lane
 func (l lane) described(planned plan.Plan) session.Lane {
 	d, _ := json.Marshal(l.agent.Deployment) // it was read from JSON
 	out := session.Lane{Label: l.agent.Label, Index: l.agent.Lane, Model: l.agent.Deployment.Target(), Deployment: string(d),
-		Planned: l.run.Trials / max(l.run.Agents, 1), Repetitions: planned.Options.Repetitions}
+		Planned: l.run.Trials / max(l.run.Agents, 1), Repetitions: repetitionsOf(l.run, planned)}
 	for _, c := range planned.Cases {
 		out.Cases = append(out.Cases, session.Case{Key: c.Key, Digest: c.Digest})
 	}
 	return out
+}
+
+// repetitionsOf is how often the cases of a run were to be tried. One that its results
+// ended has no more rounds than it has trials for.
+func repetitionsOf(r store.Run, planned plan.Plan) int {
+	if planned.Until == nil {
+		return planned.Options.Repetitions
+	}
+	cases := max(len(planned.Cases), 1)
+	return min((r.Trials+cases-1)/cases, planned.Options.Repetitions)
 }
 
 func (a *app) sessionBuilder(ctx context.Context, db *store.DB, runs []store.Run) (*session.Builder, error) {
@@ -308,7 +318,7 @@ func (a *app) sessionDocument(ctx context.Context, db *store.DB, s store.Session
 			scored++
 		}
 		o := planned.Options
-		d.Runs = append(d.Runs, view.SessionRun{RunID: r.ID, Name: r.Name, Status: r.Status, PackVersion: r.Pack.Version, Repetitions: o.Repetitions,
+		d.Runs = append(d.Runs, view.SessionRun{RunID: r.ID, Name: r.Name, Status: r.Status, PackVersion: r.Pack.Version, Repetitions: repetitionsOf(r, planned),
 			Seed: o.Seed, Agents: r.Agents, Trials: r.Trials, CreatedAt: r.CreatedAt, FinishedAt: when(r.FinishedAt)})
 		d.Summary.RunCounts[r.Status]++
 		d.Session.Threshold.MinPassRate = min(d.Session.Threshold.MinPassRate, o.MinPassRate)
@@ -354,6 +364,9 @@ func (a *app) joinRun(ctx context.Context, db *store.DB, b *session.Builder, r s
 func runWarnings(r store.Run, planned plan.Plan, drawn map[string]string) (list []string) {
 	if r.Status != store.Completed {
 		list = append(list, fmt.Sprintf("run %s is %s: what has ended of it counts", r.Name, r.Status))
+	}
+	if planned.Until != nil {
+		list = append(list, fmt.Sprintf("how long run %s went on depended on its results (--until-decided): intervals and p-values are for a fixed number of trials, and can say too much", r.Name))
 	}
 	for _, agent := range planned.Agents {
 		if agent.Deployment.Provider != provider.Scripted {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentclash/agentclash/engine/plan"
 	"github.com/agentclash/agentclash/store"
+	"github.com/agentclash/agentclash/store/bundle"
 )
 
 const sessionUsage = "session to start the run into, by name; made when it is new (see eval session)"
@@ -35,8 +36,8 @@ func checkSessionName(name string) error {
 		return usage("--session needs a name")
 	case trimmed == store.Latest || trimmed == store.Baseline:
 		return usage("--session %s is taken: it means a session already", trimmed)
-	case len(name) > maxSessionName:
-		return usage("--session is a name of at most %d bytes", maxSessionName)
+	case name != "" && (len(name) > maxSessionName || !bundle.IsName(name)):
+		return usage("--session must be one line of at most %d bytes", maxSessionName)
 	}
 	return nil
 }

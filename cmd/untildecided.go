@@ -77,7 +77,7 @@ func (a *app) decideBy(ctx context.Context, planned *plan.Plan, o startOptions) 
 		cases[i] = compare.CaseRef(c)
 	}
 	policy := o.against.rules()
-	spec := sequential.Spec{Aim: policy.Aim(), Seed: planned.Options.Seed, MaxEach: plan.MaxRepetitions}
+	spec := sequential.Spec{Aim: policy.Aim(), Seed: planned.Options.Seed, MaxEach: plan.MaxRepetitions, Invalid: planned.Options.MaxInvalid}
 	spec.Aim.MaxTrials = o.until.maxTrials
 	test, err := policy.SequentialTest(base.snapshot(), compare.Identity{
 		RunID: planned.RunID, RunName: planned.Name, RunAgentID: planned.Agents[0].ID, InputSet: planned.InputSet, EvaluationSpecDigest: planned.SpecDigest,
@@ -166,7 +166,7 @@ func (a *app) gateUntil(ctx context.Context, planned *plan.Plan, result engine.R
 		return err
 	}
 	if !ok {
-		return lostBaseline(candidate.snapshot().Sequential)
+		return lostBaseline(planned.RunID, candidate.snapshot().Sequential)
 	}
 	judged := a.judge(baseline.side, candidate, against.rules()).of(baseline.mark)
 	if judged.gate, err = a.keepGate(ctx, baseline.side, candidate, judged.gate); err != nil {
@@ -195,19 +195,20 @@ func (a *app) ownBaseline(ctx context.Context, db *store.DB, planned *plan.Plan,
 
 // lostBaseline is a run whose baseline is gone: what its test found stands, and
 // nothing else can be said of it.
-func lostBaseline(s *compare.Sequential) error {
+func lostBaseline(runID string, s *compare.Sequential) error {
 	v := compare.InsufficientEvidence
 	if s.Decision == stats.Regressed {
 		v = compare.Fail
 	}
 	return (&failure{status: v.ExitStatus(), code: string(v),
 		err: fmt.Errorf("the baseline that the run was decided against (run %s) is not here any more, so the gate has only the test: %s", s.Baseline.RunName, s.Words())}).
-		hint("--baseline FILE, if it was exported")
+		hint("agentclash compare gate --baseline FILE --candidate %s, if it was exported", short(runID))
 }
 
-// sayOn says what goes on with a run that its budget or deadline ended undecided.
+// sayOn says how to go on with a run that its budget or deadline ended, undecided or
+// with cases that are run whatever is decided.
 func (a *app) sayOn(planned *plan.Plan, result engine.Result, candidate side, g compare.GateResult) {
-	if g.Sequential == nil || g.Sequential.Decision != stats.Undecided || g.Sequential.Spent {
+	if g.Sequential == nil {
 		return
 	}
 	switch result.Code {

@@ -59,7 +59,7 @@ func TestADecisionEndsTheRun(t *testing.T) {
 		h.options.Concurrency = c
 		result := h.runOnly(t, t.Context(), deciding(t, h, nil))
 		decided := h.decisions(t)
-		if result.Status != "completed" || !result.Decided || len(decided) != 1 || decided[0].Decision != "regressed" {
+		if result.Status != "completed" || !result.Over || len(decided) != 1 || decided[0].Decision != "regressed" {
 			t.Fatalf("concurrency %d: %+v with the decisions %+v", c, result, decided)
 		}
 		if c == 1 {
@@ -92,14 +92,71 @@ func TestADecisionWaitsForTheFirstRound(t *testing.T) {
 	}
 }
 
-// TestAnInvalidTrialIsPassedOver: it is passed over, and the run goes on.
-func TestAnInvalidTrialIsPassedOver(t *testing.T) {
+// TestACaseThatIsNeverValid ends the run undecided: nothing else could count.
+func TestACaseThatIsNeverValid(t *testing.T) {
 	t.Parallel()
 	h := newHarness(parse(t, promptPack), `{cases: {small: [{error: {code: malformed_response, message: cut}}], large: [{text: wrong}]}}`)
-	h.options.RetryInvalid = 0
-	result := h.runOnly(t, t.Context(), deciding(t, h, nil))
-	if d := h.decisions(t); len(d) > 0 || result.Decided || result.Agents[0].Scorecard.InvalidTrials != 20 {
-		t.Errorf("half of the mix was never seen: %+v, %+v", d, result)
+	h.options.RetryInvalid, h.options.Concurrency = 0, 1
+	result := h.runOnly(t, t.Context(), deciding(t, h, func(s *sequential.Spec) { s.Invalid = 3 }))
+	card := result.Agents[0].Scorecard
+	if d := h.decisions(t); len(d) > 0 || result.Status != "completed" || !result.Over || card.InvalidTrials != 20+3 || card.FailedTrials > 1 {
+		t.Errorf("got %+v, %+v", d, result)
+	}
+}
+
+// TestAnInvalidTrialIsMadeGood at once by the next of its case, and at the end by one in
+// reserve. What is in reserve and not needed is not run.
+func TestAnInvalidTrialIsMadeGood(t *testing.T) {
+	t.Parallel()
+	const script = `draw: [{p: 0.3, replies: [{error: {code: malformed_response, message: cut}}]}, {p: 0.5, replies: [{text: "3"}]}, {p: 0.2, replies: [{text: wrong}]}]`
+	for seed := range int64(8) {
+		for _, c := range []int{1, 5} {
+			h := newHarness(parse(t, promptPack), script)
+			h.options.RetryInvalid, h.options.Concurrency, h.options.Seed = 0, c, seed
+			planned := deciding(t, h, func(s *sequential.Spec) { s.Invalid, s.Aim.MaxTrials = 10, 6 })
+			result := h.runOnly(t, t.Context(), planned)
+			fold, err := planned.Until.Of(h.trials(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			state, card := fold.State(), result.Agents[0].Scorecard
+			if !state.Spent || !state.Decided() && state.Trials != state.MaxTrials || !result.Over || result.Status != "completed" {
+				t.Errorf("seed %d, %d at once: %+v, %+v", seed, c, state, result)
+			}
+			if ended := card.PassedTrials + card.FailedTrials + card.InvalidTrials; c == 1 && ended != state.Trials+state.PassedOver {
+				t.Errorf("seed %d: %d trials for %+v", seed, ended, state)
+			}
+		}
+	}
+}
+
+// TestAWholeRoundIsOwed: a case that the test is too short for is run all the same, and a
+// deadline before that is no end of the run, though it is decided.
+func TestAWholeRoundIsOwed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name           string
+		whole, stopped bool
+		status, code   string
+		trials         int
+	}{
+		{"nothing is owed", false, false, "completed", "", 1},
+		{"nothing is owed, and the deadline passes", false, true, "completed", "", 1},
+		{"a round is owed", true, false, "completed", "", 2},
+		{"a round is owed, and the deadline passes", true, true, "failed", engine.CodeDeadline, 1},
+	} {
+		h := newHarness(parse(t, promptPack), `default: [{text: wrong}]`)
+		h.options.Concurrency = 1
+		ctx, cancel := context.WithCancelCause(t.Context())
+		h.onFact = func(e event.Event) {
+			if c.stopped && e.Type == event.Decided {
+				cancel(engine.ErrDeadline)
+			}
+		}
+		got := h.runOnly(t, ctx, deciding(t, h, func(s *sequential.Spec) { s.WholeRound, s.Aim.MaxTrials = c.whole, 1 }))
+		if d := h.decisions(t); len(d) != 1 || got.Status != c.status || got.Code != c.code || got.Agents[0].Scorecard.FailedTrials != c.trials {
+			t.Errorf("%s: got %+v, %+v", c.name, d, got)
+		}
 	}
 }
 
@@ -147,7 +204,7 @@ func TestResumedWithItsTest(t *testing.T) {
 		planned.Trials = left
 		planned.Before = plan.Progress{Left: left, Prior: [][]scoring.Trial{prior}, Facts: said, Decided: len(h.decisions(t)) > 0}
 		result := h.runOnly(t, t.Context(), planned)
-		if got := h.decisions(t); len(got) != 1 || got[0] != want[0] || !result.Decided || result.Status != "completed" {
+		if got := h.decisions(t); len(got) != 1 || got[0] != want[0] || !result.Over || result.Status != "completed" {
 			t.Errorf("broken after %d trials: %+v, want %+v", after, got, want)
 		}
 	}
@@ -163,7 +220,7 @@ func TestAnInterruptionAfterTheDecision(t *testing.T) {
 			cancel(engine.ErrInterrupted)
 		}
 	}
-	if got := h.runOnly(t, ctx, deciding(t, h, nil)); got.Status != "completed" || !got.Decided {
+	if got := h.runOnly(t, ctx, deciding(t, h, nil)); got.Status != "completed" || !got.Over {
 		t.Errorf("got %+v", got)
 	}
 }

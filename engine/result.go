@@ -12,10 +12,10 @@ type Result struct {
 	// NeedsUSD is the smallest budget that has room for the call that the run's
 	// budget had none for; 0: none ended it.
 	NeedsUSD float64 `json:"needs_usd,omitempty"`
-	// Decided says that the plan's test has decided, so that trials that were not
-	// begun are not needed.
-	Decided bool          `json:"decided,omitempty"`
-	Agents  []AgentResult `json:"agents"`
+	// Over says that the plan's test has decided, or never will, so that trials that
+	// were not begun are not needed.
+	Over   bool          `json:"over,omitempty"`
+	Agents []AgentResult `json:"agents"`
 }
 
 // AgentResult is how one run agent ended.

@@ -122,7 +122,7 @@ func Run(ctx context.Context, planned *plan.Plan, deps Deps) (Result, error) {
 	if reached := r.purse.Reached(); reached != nil && cause == nil {
 		cause = reached
 	}
-	if r.settled.Load()+r.deciding.sparedTrials() == int64(len(planned.Trials)) || r.deciding.isOver() && stopCode(cause) != "" {
+	if r.settled.Load()+r.deciding.sparedTrials() == int64(len(planned.Trials)) || r.deciding.isWhole() && stopCode(cause) != "" {
 		cause = nil // the end came after the last trial, or the decision: the run is whole
 	}
 	if err := r.reached(ctx, cause); err != nil {
@@ -188,11 +188,13 @@ func (r *run) trials(ctx context.Context) error {
 	places := make(chan struct{}, max(r.plan.Options.Concurrency, 1))
 	ended := make(chan struct{}, 1) // wakes whoever waits for a trial
 	next := r.ahead()
-	for i, t := range r.plan.Trials {
-		places <- struct{}{} // before anything is asked, so that what is begun comes first in the plan
-		for r.deciding.tooFar() && len(places) > 1 {
+	for left := r.plan.Trials; len(left) > 0; {
+		places <- struct{}{} // before anything is asked, so that it is known of as many trials as can be
+		for r.deciding.wait(left) && len(places) > 1 {
 			<-ended
 		}
+		var t plan.Trial
+		t, left = r.deciding.next(left)
 		if r.deciding.spare(t) {
 			<-places
 			next.over(t)
@@ -218,7 +220,7 @@ func (r *run) trials(ctx context.Context) error {
 			}
 			return err
 		})
-		if err := next.expect(ctx, r.plan.Trials[i+1:]); err != nil {
+		if err := next.expect(ctx, left); err != nil {
 			return errors.Join(err, g.Wait())
 		}
 	}
@@ -413,7 +415,7 @@ func (l *lane) cause() (code, reason string) {
 // result says how the run ended: cause is what its context was ended with, or
 // nil.
 func (r *run) result(cause error) Result {
-	res := Result{Status: "completed", Code: stopCode(cause), Decided: r.deciding.isOver()}
+	res := Result{Status: "completed", Code: stopCode(cause), Over: r.deciding.isOver()}
 	if reached := (*budget.Reached)(nil); errors.As(cause, &reached) {
 		res.NeedsUSD = reached.UsedUSD + reached.NeededUSD
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/plan"
@@ -42,8 +43,8 @@ type exporter struct {
 	sink    bundle.Sink
 	refused error // of the sink
 
-	run    int64 // row
-	first  int64 // trial row: a run's trials lie together
+	run    int64   // row
+	rows   []int64 // of trials, in order: a run that its results ended lacks some
 	count  int
 	pack   string // id
 	digest string
@@ -114,7 +115,7 @@ func (x *exporter) start(ctx context.Context, runID string) error {
 	return x.put(out)
 }
 
-// lanes finds the rows of the run's agents, and its first trial.
+// lanes finds the rows of the run's agents and trials.
 func (x *exporter) lanes(ctx context.Context) error {
 	rows, err := x.tx.QueryContext(ctx, "SELECT id FROM run_agents WHERE run_id = ? ORDER BY id", x.run)
 	err = each(rows, err, func(rows *sql.Rows) error {
@@ -126,8 +127,23 @@ func (x *exporter) lanes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return x.tx.QueryRowContext(ctx, `SELECT coalesce(min(t.id), 0) FROM trials t JOIN run_agents a ON a.id = t.agent_id
-		WHERE a.run_id = ?`, x.run).Scan(&x.first)
+	rows, err = x.tx.QueryContext(ctx, `SELECT t.id FROM run_agents a JOIN trials t ON t.agent_id = a.id
+		WHERE a.run_id = ? ORDER BY t.id`, x.run)
+	return each(rows, err, func(rows *sql.Rows) error {
+		var row int64
+		err := rows.Scan(&row)
+		x.rows = append(x.rows, row)
+		return err
+	})
+}
+
+// place is where the trial of an attempt stands among the run's, from 1.
+func (x *exporter) place(attempt int64) (int, error) {
+	at, ok := slices.BinarySearch(x.rows, attempt/maxAttempts)
+	if !ok {
+		return 0, fmt.Errorf("%w: attempt %d of trial row %d is of no trial of the run", ErrCorrupt, attempt%maxAttempts, attempt/maxAttempts)
+	}
+	return at + 1, nil
 }
 
 // others are the runs that this one has to do with.
@@ -252,10 +268,14 @@ func (x *exporter) trials(ctx context.Context, _ string) error {
 		}
 		return x.put(t)
 	}
+	var first, last int64
+	if len(x.rows) > 0 {
+		first, last = x.rows[0], x.rows[len(x.rows)-1]
+	}
 	rows, err := x.tx.QueryContext(ctx, `SELECT t.id, t.uid, t.agent_id, t.case_key, t.repetition, t.status, t.attempt, t.code, t.phase,
 		t.overall_score, t.finished_at, k.id, k.status, k.started_at, k.finished_at, k.result, b.sha256
 		FROM trials t LEFT JOIN attempts k ON k.id > t.id * 1024 AND k.id < (t.id + 1) * 1024 LEFT JOIN blobs b ON b.id = k.result_id
-		WHERE t.id >= ? AND t.id < ? ORDER BY t.id, k.id`, x.first, x.first+int64(x.count))
+		WHERE t.id >= ? AND t.id <= ? ORDER BY t.id, k.id`, first, last)
 	err = each(rows, err, func(rows *sql.Rows) error {
 		next, k, err := scanExported(rows, x.agents)
 		if err != nil {
@@ -333,7 +353,11 @@ func (x *exporter) events(ctx context.Context, _ string) error {
 			return err
 		}
 		if attempt.Valid {
-			e.Trial, e.Attempt = int(attempt.Int64/maxAttempts-x.first)+1, int(attempt.Int64%maxAttempts)
+			var err error
+			if e.Trial, err = x.place(attempt.Int64); err != nil {
+				return err
+			}
+			e.Attempt = int(attempt.Int64 % maxAttempts)
 		}
 		e.Agent, e.At, e.ID, e.Payload, e.Blob = x.agents[agent.Int64], clock(at), uid.String, inline(payload), hexed(sum)
 		return x.put(e)

@@ -67,7 +67,11 @@ func (x *exporter) rescored(ctx context.Context, rescoring int64) error {
 		if err := rows.Scan(&attempt, &result, &sum); err != nil {
 			return err
 		}
-		return x.put(bundle.Rescored{Trial: int(attempt/maxAttempts-x.first) + 1, Attempt: int(attempt % maxAttempts), Result: inline(result), Blob: hexed(sum)})
+		trial, err := x.place(attempt)
+		if err != nil {
+			return err
+		}
+		return x.put(bundle.Rescored{Trial: trial, Attempt: int(attempt % maxAttempts), Result: inline(result), Blob: hexed(sum)})
 	})
 }
 

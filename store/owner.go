@@ -69,7 +69,7 @@ func (db *DB) FinishRun(ctx context.Context, runID string, owner Owner, result e
 		if result.Code != "" {
 			left = Interrupted // a limit of the run's own leaves what can be resumed
 		}
-		if result.Decided && result.Status == Completed {
+		if result.Over && result.Status == Completed {
 			if err := dropUnneeded(ctx, tx, run.row); err != nil {
 				return err
 			}
@@ -92,13 +92,12 @@ func (db *DB) FinishRun(ctx context.Context, runID string, owner Owner, result e
 	})
 }
 
-// dropUnneeded takes out of a run that its results have decided the trials that
+// dropUnneeded takes out of a run that its results have ended the trials that
 // nothing was ever done for: there is nothing to know of them, and nothing to resume
-// or to count. What was begun comes before them in the plan, and stays.
+// or to count.
 func dropUnneeded(ctx context.Context, tx *sql.Tx, run int64) error {
-	_, err := tx.ExecContext(ctx, `DELETE FROM trials WHERE agent_id IN (SELECT id FROM run_agents WHERE run_id = ?1)
-		AND id > coalesce((SELECT max(t.id) FROM trials t JOIN run_agents a ON a.id = t.agent_id
-			WHERE a.run_id = ?1 AND EXISTS (SELECT 1 FROM attempts k WHERE k.id > t.id * 1024 AND k.id < (t.id + 1) * 1024)), 0)`, run)
+	_, err := tx.ExecContext(ctx, `DELETE FROM trials WHERE agent_id IN (SELECT id FROM run_agents WHERE run_id = ?)
+		AND NOT EXISTS (SELECT 1 FROM attempts k WHERE k.id > trials.id * 1024 AND k.id < (trials.id + 1) * 1024)`, run)
 	if err != nil {
 		return err
 	}

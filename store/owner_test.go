@@ -14,6 +14,7 @@ import (
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/store"
+	"github.com/agentclash/agentclash/store/bundle"
 )
 
 func dead(string) bool  { return false }
@@ -262,21 +263,39 @@ func TestADecidedRunHasNoUnneededTrials(t *testing.T) {
 	first.finish(scoring.OutcomePassed, false)
 	speak(t, r, planned, planned.Trials[2]).begin() // and the one before it was begun by nobody
 	must(t, r.Close())
-	must(t, db.FinishRun(t.Context(), planned.RunID, me, engine.Result{Status: store.Completed, Decided: true}))
+	must(t, db.FinishRun(t.Context(), planned.RunID, me, engine.Result{Status: store.Completed, Over: true}))
 
 	var got []string
 	for _, trial := range readTrials(t, db, store.TrialFilter{RunAgentID: planned.Agents[0].ID}) {
 		got = append(got, trial.ID+" "+trial.Status)
 	}
-	want := []string{planned.Trials[0].ID + " " + store.Passed, planned.Trials[1].ID + " " + store.Cancelled, planned.Trials[2].ID + " " + store.Cancelled}
+	want := []string{planned.Trials[0].ID + " " + store.Passed, planned.Trials[2].ID + " " + store.Cancelled}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("trials: want (-), got (+):\n%s", diff)
 	}
-	if stored, err := db.Run(t.Context(), "", planned.RunID); err != nil || stored.Trials != 3 {
+	if stored, err := db.Run(t.Context(), "", planned.RunID); err != nil || stored.Trials != 2 {
 		t.Errorf("the run says that it has %d trials, %v", stored.Trials, err)
 	}
 	must(t, db.Check(t.Context()))
-	recordsOf(t, db, planned.RunID) // it can be exported: its trials lie together
+	next := createRun(t, db, makePlan(id('e', 1), 1, 2)) // what is stored later is not in the gap
+
+	places := map[string]int{}
+	for _, r := range recordsOf(t, db, planned.RunID) {
+		switch r := r.(type) {
+		case bundle.Trial:
+			places[r.ID] = len(places) + 1
+		case bundle.Event:
+			if r.Trial > 2 {
+				t.Errorf("event %s is of trial %d of 2", r.Type, r.Trial)
+			}
+		}
+	}
+	if diff := cmp.Diff(map[string]int{planned.Trials[0].ID: 1, planned.Trials[2].ID: 2}, places); diff != "" {
+		t.Errorf("exported trials: %s", diff)
+	}
+	if left, err := db.Unfinished(t.Context(), next.RunID, false); err != nil || len(left) != 2 {
+		t.Errorf("the next run has %+v, %v", left, err)
+	}
 }
 
 // TestAnUndecidedRunKeepsItsTrials: they can be resumed.

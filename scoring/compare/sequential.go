@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -122,6 +123,12 @@ func (p Policy) SequentialTest(baseline Snapshot, candidate Identity, cases []Ca
 		spec.Others = append(spec.Others, sequential.Other{CaseKey: c.Key, Why: why})
 	}
 	spec.WholeRound = spec.WholeRound || p.MinCoverage != nil || p.MinComparedCases != nil
+	if p.MaxInvalid != nil {
+		spec.Invalid = *p.MaxInvalid
+	}
+	if p.MaxInvalidShare != nil { // of how many trials is not known before
+		spec.Invalid = int(math.Ceil(*p.MaxInvalidShare * float64(cmp.Or(spec.Aim.MaxTrials, len(cases)*spec.MaxEach))))
+	}
 	return sequential.New(spec)
 }
 

@@ -75,17 +75,17 @@ func (t *Test) Begin() (*Fold, error) {
 		}
 		f.cases[c.CaseKey] = at
 	}
-	for _, at := range f.order {
+	for _, at := range append(t.Order(), t.Reserves()...) {
 		f.cases[at.CaseKey].planned = at.Repetition
 	}
 	return f, nil
 }
 
-// Settle takes how a trial ended for good, once. Trials of cases that do not count
-// change nothing.
+// Settle takes how a trial ended for good, once. Trials that do not count change
+// nothing.
 func (f *Fold) Settle(caseKey string, repetition int, o scoring.Outcome) {
 	c := f.cases[caseKey]
-	if c == nil {
+	if c == nil || repetition > c.planned {
 		return
 	}
 	c.outcomes[repetition] = o

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -159,6 +160,64 @@ func TestInvalidTrialKeepsTheMix(t *testing.T) {
 	}
 }
 
+// What is kept in reserve takes the place of invalid trials, so that those of the
+// last rounds do not end the test.
+func TestReserve(t *testing.T) {
+	s := spec(9, 10, 10, 10)
+	s.Invalid, s.Aim.MaxTrials = 2, 9
+	test := made(t, s)
+	order, reserves := test.Order(), test.Reserves()
+	if len(order) != 9 || len(reserves) != 6 || reserves[0] != (sequential.Place{CaseKey: "c-00", Repetition: 4}) || reserves[5] != (sequential.Place{CaseKey: "c-02", Repetition: 5}) {
+		t.Fatalf("got %+v and in reserve %+v", order, reserves)
+	}
+	results := map[sequential.Place]scoring.Outcome{}
+	for i, at := range slices.Concat(order, reserves) {
+		results[at] = scoring.OutcomePassed
+		if i == 1 || i == 6 {
+			results[at] = scoring.OutcomeFailed
+		}
+	}
+	results[sequential.Place{CaseKey: "c-01", Repetition: 2}] = scoring.OutcomeInvalid
+	results[sequential.Place{CaseKey: "c-01", Repetition: 4}] = scoring.OutcomeInvalid
+	f, err := test.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle := func(at sequential.Place) { f.Settle(at.CaseKey, at.Repetition, results[at]) }
+	for _, at := range order {
+		settle(at)
+	}
+	for _, want := range []int{4, 5} {
+		if _, on := f.Waiting(); f.State().Spent || on != (sequential.Place{CaseKey: "c-01", Repetition: want}) {
+			t.Fatalf("waits for %+v: %+v", on, f.State())
+		}
+		settle(sequential.Place{CaseKey: "c-01", Repetition: want})
+	}
+	if got := f.State(); got.Trials != 9 || !got.Spent || got.PassedOver != 2 {
+		t.Errorf("got %+v", got)
+	}
+	f.Settle("c-01", 6, scoring.OutcomeFailed) // neither planned nor in reserve
+	if n, _ := f.Waiting(); n != 0 || f.State().Trials != 9 {
+		t.Errorf("%d wait, %+v", n, f.State())
+	}
+	for _, c := range []struct {
+		name string
+		edit func(*sequential.Spec)
+		want int
+	}{
+		{"many invalid ones", func(s *sequential.Spec) { s.Invalid = 1000 }, 10},
+		{"no more than a case may be tried", func(s *sequential.Spec) { s.Invalid, s.MaxEach = 1000, 5 }, 2},
+		{"none invalid", func(s *sequential.Spec) { s.Invalid = 0 }, 0},
+		{"matched", func(s *sequential.Spec) { s.Cases = slices.Clone(s.Cases); s.Cases[0].Trials++ }, 0},
+	} {
+		edited := s
+		c.edit(&edited)
+		if got := made(t, edited); got.Reserve != c.want {
+			t.Errorf("%s: %d in reserve", c.name, got.Reserve)
+		}
+	}
+}
+
 // A test that was kept is the same test, and one that was tampered with is none.
 func TestKept(t *testing.T) {
 	for _, s := range []sequential.Spec{spec(9, 10, 10, 10), spec(9, 10, 12, 10)} {
@@ -189,6 +248,8 @@ func TestKept(t *testing.T) {
 		for _, spoil := range []func(*sequential.Test){
 			func(t *sequential.Test) { t.Cases = nil },
 			func(t *sequential.Test) { t.MaxTrials = 0 },
+			func(t *sequential.Test) { t.Reserve = 1 << 40 },
+			func(t *sequential.Test) { t.Reserve = -1 },
 			func(t *sequential.Test) { t.MaxTrials = 1 << 60; t.Limits = nil },
 			func(t *sequential.Test) { t.Cases[0].Passed = 99 },
 			func(t *sequential.Test) { t.Cases[0].Trials = 1 << 40 },

@@ -23,6 +23,9 @@ type Test struct {
 	ExpectedPower *float64 `json:"expected_power,omitempty"`
 	// WholeRound has each case run once, whatever is decided before.
 	WholeRound bool `json:"whole_round,omitempty"`
+	// Reserve is how many further trials of each case may take the places of invalid
+	// ones. They are run where a place cannot be filled without them.
+	Reserve int `json:"reserve,omitempty"`
 	// Seed orders the trials.
 	Seed     int64    `json:"seed"`
 	Baseline Baseline `json:"baseline"`
@@ -64,6 +67,9 @@ type Spec struct {
 	Cases    []Case
 	Others   []Other
 	MaxEach  int // the most trials of one case
+	// Invalid is how many trials may be invalid before no gate passes; the test keeps
+	// as many of each case in reserve, up to ten.
+	Invalid int
 	// WholeRound has each case run once, whatever is decided before.
 	WholeRound bool
 }
@@ -99,6 +105,10 @@ func New(s Spec) (*Test, error) {
 	if err := t.make(s.Aim, base); err != nil {
 		return nil, err
 	}
+	if t.Limits != nil {
+		rounds := (t.MaxTrials + len(t.Cases) - 1) / len(t.Cases)
+		t.Reserve = max(0, min(s.Invalid, maxReserve, s.MaxEach-rounds))
+	}
 	return t, t.decidable(s)
 }
 
@@ -112,6 +122,9 @@ func (s *Spec) tally() (all stats.Tally) {
 // chosenTrials is how long a test is at most where nobody says, as that of
 // package stats.
 const chosenTrials = 112
+
+// maxReserve bounds how many trials of each case are kept in reserve.
+const maxReserve = 10
 
 // fitTrials keeps the test within what a run may try of its cases.
 func (s *Spec) fitTrials() error {
@@ -228,6 +241,24 @@ func (t *Test) Order() []Place {
 	return order
 }
 
+// Reserves are the trials that may take the places of invalid ones, after those of
+// Order.
+func (t *Test) Reserves() []Place {
+	last := map[string]int{}
+	for _, at := range t.Order() {
+		last[at.CaseKey] = at.Repetition
+	}
+	var list []Place
+	for n := 1; n <= t.Reserve; n++ {
+		for _, c := range t.Cases {
+			if at := last[c.CaseKey]; at > 0 {
+				list = append(list, Place{c.CaseKey, at + n})
+			}
+		}
+	}
+	return list
+}
+
 // earlier are the baseline's trials of a case, in an order that says nothing of how
 // they ended: a baseline is kept as counts.
 func (t *Test) earlier(c Case) []bool {
@@ -262,6 +293,8 @@ func (t *Test) check() error {
 	switch {
 	case len(t.Cases) == 0 || t.MaxTrials < 1 || t.MaxTrials > maxTrials || total > maxStored:
 		return errors.New("the sequential test has no cases or no trials, or too many")
+	case t.Reserve < 0 || t.Reserve > maxReserve || t.Reserve > 0 && t.Limits == nil:
+		return fmt.Errorf("the sequential test cannot have %d trials of each case in reserve", t.Reserve)
 	case t.Limits != nil && t.Limits.MaxTrials != t.MaxTrials:
 		return errors.New("the sequential test and its limits are of different lengths")
 	}

@@ -8,18 +8,19 @@ import (
 )
 
 // largestK is the largest k that is shown besides the most trials that every case
-// has.
+// has, of the participant and of all.
 const largestK = 10
 
 // byK estimates pass@k and pass^k for every k that all these cases support, so that
-// each k is a mean over the same cases.
-func byK(tallies []stats.Tally, seed uint32) (at, pow ByK) {
+// each k is a mean over the same cases. Shared is the k by which participants are
+// ordered, and is always among them.
+func byK(tallies []stats.Tally, shared int, seed uint32) (at, pow ByK) {
 	const method = "unbiased, without replacement; mean over cases"
 	k := fewest(tallies)
 	at = ByK{EffectiveK: k, Method: method, ByK: map[string]Spread{}}
 	pow = ByK{EffectiveK: k, Method: method, ByK: map[string]Spread{}}
 	for n := 1; n <= k; n++ {
-		if n > largestK && n < k {
+		if n > largestK && n < k && n != shared {
 			continue
 		}
 		at.ByK[strconv.Itoa(n)] = overCases(stats.MeanPassAtK(tallies, n).Each, seed)

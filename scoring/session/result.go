@@ -183,7 +183,7 @@ func (b *Builder) participant(p *participant, routing Routing, seed uint32) Part
 	}
 	tallies := b.tallies(p)
 	out.TaskSuccess = success(tallies, seed)
-	out.PassAtK, out.PassPowK = byK(tallies, seed)
+	out.PassAtK, out.PassPowK = byK(tallies, routing.EffectiveK, seed)
 	out.MetricRouting.composite(out.PassAtK, out.PassPowK)
 	out.CostUSD = p.cost()
 	out.LatencyMS = spread(p.means(func(s *pass) sum { return s.latency }))

@@ -112,7 +112,7 @@ func TestSpread(t *testing.T) {
 func TestByK(t *testing.T) {
 	t.Parallel()
 	for _, row := range read(t).Pass {
-		at, pow := byK(tallies(t, row.Cases), 1)
+		at, pow := byK(tallies(t, row.Cases), 0, 1)
 		if at.EffectiveK != len(row.At) || len(at.ByK) != len(row.At) || len(pow.ByK) != len(row.Pow) {
 			t.Errorf("%v: got %+v", row.Cases, at)
 		}
@@ -123,11 +123,11 @@ func TestByK(t *testing.T) {
 			near(t, fmt.Sprint(row.Cases, " pass^", i+1), p.Mean, row.Pow[i])
 		}
 	}
-	many, _ := byK([]stats.Tally{{Passed: 30, Trials: 40}}, 1)
+	many, _ := byK([]stats.Tally{{Passed: 30, Trials: 40}}, 0, 1)
 	if _, ok := many.At(40); !ok || len(many.ByK) != largestK+1 {
 		t.Errorf("40 trials: got %v", many.ByK)
 	}
-	if none, _ := byK(nil, 1); none.EffectiveK != 0 || len(none.ByK) != 0 {
+	if none, _ := byK(nil, 0, 1); none.EffectiveK != 0 || len(none.ByK) != 0 {
 		t.Errorf("no case: got %+v", none)
 	}
 }

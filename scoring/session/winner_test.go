@@ -76,6 +76,27 @@ func TestWinnerNeedsSharedCases(t *testing.T) {
 	}
 }
 
+// TestUnequallyOften: who tried its cases more often than others is ordered by the k
+// that all have, however large that is.
+func TestUnequallyOften(t *testing.T) {
+	t.Parallel()
+	b := NewBuilder(scoring.Spec{})
+	for i, p := range []struct {
+		label     string
+		passed, n int
+	}{{"few", 6, 12}, {"many", 19, 20}} {
+		j := b.Join(Lane{Label: p.label, Index: i, Cases: []Case{{Key: "c", Digest: "d"}}, Planned: p.n, Repetitions: p.n})
+		j.Count("c", p.passed, p.n-p.passed, 0)
+	}
+	r := b.Result(Options{ReliabilityWeight: new(1.0)})
+	if r.MetricRouting.EffectiveK != 12 || r.Source != ClearWinnerOnly {
+		t.Fatalf("got %+v", r)
+	}
+	if _, ok := r.PassPowK.At(12); !ok || r.SeriesReport.Rows[0].Label != "many" || r.SeriesReport.Rows[0].Composite == nil {
+		t.Errorf("got %+v in %+v", r.PassPowK.ByK, r.SeriesReport)
+	}
+}
+
 // Alike participants are told apart in at most 5 % of sessions, and one that is
 // better is found.
 func TestWinnerHoldsItsErrorRate(t *testing.T) {

@@ -292,8 +292,11 @@ func TestBombs(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(list []Record) []Record{
-		"running":              on(0, func(r *Run) { r.Status = "running" }),
-		"another plan":         on(0, func(r *Run) { r.Plan = json.RawMessage(`{"run_id":"` + otherID + `"}`) }),
+		"running":      on(0, func(r *Run) { r.Status = "running" }),
+		"another plan": on(0, func(r *Run) { r.Plan = json.RawMessage(`{"run_id":"` + otherID + `"}`) }),
+		"a session's name": on(0, func(r *Run) {
+			r.Plan = json.RawMessage(strings.Replace(string(r.Plan), "{", `{"session":"a\u001b[2Jb",`, 1))
+		}),
 		"no plan":              on(0, func(r *Run) { r.Plan = json.RawMessage(`[]`) }),
 		"an id that is none":   on(0, func(r *Run) { r.ID = "latest" }),
 		"an agent more":        on(0, func(r *Run) { r.Agents = append(r.Agents, r.Agents[0]) }),

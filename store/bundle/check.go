@@ -169,6 +169,8 @@ func (c *Check) checkRun(r Run) error {
 		return fmt.Errorf("%w: its events are of schema %.20s", ErrNewer, r.EventSchema)
 	case r.EventSchema == "" || !IsName(r.Name) || r.CreatedAt.IsZero():
 		return errors.New("its name, date or schema is missing, or the name is none")
+	case p.Session != "" && !IsName(p.Session):
+		return errors.New("its session has no name that can be one")
 	case !slices.Contains(runEnds, r.Status):
 		return fmt.Errorf("a run that is %.20q is not over", r.Status)
 	case p.Pack != r.Pack || p.InputSet != r.InputSet || p.Mode != r.Mode || p.SpecDigest != r.SpecDigest:
@@ -212,7 +214,7 @@ func (c *Check) checkRun(r Run) error {
 // MaxName is how long the name of a run may be, in bytes.
 const MaxName = 1000
 
-// IsName says whether a text can be the name of a run: one line that can be shown.
+// IsName says whether a text can be the name of a run or a session: one line that can be shown.
 func IsName(name string) bool {
 	return name != "" && len(name) <= MaxName && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
 }
