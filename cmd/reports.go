@@ -186,7 +186,7 @@ func (a *app) reportAgent(ctx context.Context, db *store.DB, run store.Run, agen
 		if err != nil || !found || base.agent.ID == agent.ID {
 			return told, err
 		}
-		candidate, err := a.agentSide(ctx, db, agent.ID)
+		candidate, err := a.agentSide(ctx, db, agent.ID, headlines)
 		if err != nil || candidate.plan.Options.Shard != nil { // a part of a run is compared with nothing
 			return told, err
 		}
