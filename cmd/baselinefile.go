@@ -55,7 +55,7 @@ func (a *app) baselineBeside(ctx context.Context, db *store.DB, workspace, slug,
 // markedBaseline reads a baseline that was set.
 func (a *app) markedBaseline(ctx context.Context, db *store.DB, mark store.BaselineMark) (comparand, error) {
 	if !mark.Imported {
-		s, err := a.agentSide(ctx, db, mark.RunAgentID)
+		s, err := a.agentSide(ctx, db, mark.RunAgentID, headlines)
 		return comparand{side: s, mark: bookmark(mark, s.run.Status)}, err
 	}
 	document, err := db.BaselineDocument(ctx, mark)

@@ -206,7 +206,7 @@ func (a *app) ciComparand(ctx context.Context, b ci.Baseline, t ci.Target) (comp
 	case ci.StrategyDeployment:
 		return a.latestOf(ctx, db, workspace, t.Slug, b.DeploymentID)
 	}
-	s, err := a.side(ctx, db, b.RunID, b.RunAgentID)
+	s, err := a.side(ctx, db, b.RunID, b.RunAgentID, headlines)
 	return bookmarked(s), err
 }
 
@@ -225,8 +225,8 @@ func (a *app) latestOf(ctx context.Context, db *store.DB, workspace, slug, deplo
 			if !strings.EqualFold(agent.Label, deployment) && !strings.EqualFold(agent.Deployment.Name, deployment) {
 				continue
 			}
-			s, err := a.agentSide(ctx, db, agent.ID)
-			if err != nil || s.plan.Options.Shard == nil { // a part of a run is no baseline
+			s, err := a.agentSide(ctx, db, agent.ID, headlines)
+			if what, _ := s.part(); err != nil || what == "" { // a part of a run is no baseline
 				return bookmarked(s), err
 			}
 		}

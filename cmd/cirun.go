@@ -251,7 +251,7 @@ func (j *ciJob) readRun(ctx context.Context) (err error) {
 	if n := len(j.planned.Agents); n != 1 {
 		return usage("the recording %s is of %d agents: name the candidate in the manifest", j.m.Evaluation.Replay, n)
 	}
-	j.side, err = j.agentSide(ctx, j.db, j.ran.Agents[0].RunAgentID)
+	j.side, err = j.agentSide(ctx, j.db, j.ran.Agents[0].RunAgentID, explained)
 	return err
 }
 

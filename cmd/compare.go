@@ -154,7 +154,7 @@ func (a *app) anySide(ctx context.Context, db *store.DB, selector, agent, beside
 	case selector == store.Baseline && agent == "":
 		name = store.DefaultBaseline
 	default:
-		return a.side(ctx, db, selector, agent)
+		return a.side(ctx, db, selector, agent, headlines)
 	}
 	workspace, err := a.workspaceName()
 	if err != nil {
@@ -279,7 +279,11 @@ func noSuchBaseline(selector string) error {
 // compareWith compares a run with a baseline and, with gate, keeps the record
 // of the verdict and exits with it.
 func (a *app) compareWith(ctx context.Context, db *store.DB, baseline comparand, o compareOptions, policy compare.Policy, gate bool) error {
-	candidate, err := a.side(ctx, db, o.candidate, o.candidateAgent)
+	how := headlines
+	if len(o.reports.list) > 0 {
+		how = explained
+	}
+	candidate, err := a.side(ctx, db, o.candidate, o.candidateAgent, how)
 	if err != nil {
 		return err
 	}
@@ -341,7 +345,7 @@ func (a *app) gateAgents(ctx context.Context, db *store.DB, baseline comparand, 
 	}
 	worst := compare.Pass
 	for _, agent := range agents {
-		candidate, err := a.agentSide(ctx, db, agent.ID)
+		candidate, err := a.agentSide(ctx, db, agent.ID, headlines)
 		if err == nil {
 			err = candidate.whole("gate")
 		}

@@ -45,7 +45,7 @@ none is named; 66 when there is no such run or rescoring.`,
 			if err != nil {
 				return err
 			}
-			s, err := a.side(ctx, db, selector, agent)
+			s, err := a.side(ctx, db, selector, agent, explained)
 			if err != nil {
 				return err
 			}
@@ -122,7 +122,7 @@ func (a *app) scorecardOf(ctx context.Context, w io.Writer, o view.Options, agen
 	if err != nil {
 		return err
 	}
-	s, err := a.agentSide(ctx, db, agentID)
+	s, err := a.agentSide(ctx, db, agentID, explained)
 	if err != nil {
 		return err
 	}

@@ -208,9 +208,7 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution, around surroun
 		Sink: event.Tee(recorder, append(screen, around.traces...)...), Clients: e.clients.agents, Programs: e.clients.programs, Judges: e.clients.judges,
 		Simulators: e.clients.simulators, Users: people, Boxes: e.boxes, Queries: queries(),
 		Secrets: e.clients.secrets, ToolSecrets: e.secrets, Now: a.p.Now,
-		Recall: func(ctx context.Context, trialID string, attempt int, yield func(event.Event) error) error {
-			return db.Events(ctx, store.EventFilter{TrialID: trialID, Attempt: attempt}, func(_ int64, e event.Event) error { return yield(e) })
-		},
+		Recall: db.Recall(e.plan.Lent()).Events,
 	}
 	over := a.taped(e, around.tape, &deps, cancel)
 	result, err = engine.Run(ctx, e.plan, deps)

@@ -192,8 +192,11 @@ func (a *app) reportAgent(ctx context.Context, db *store.DB, run store.Run, agen
 		if err != nil || !found || base.agent.ID == agent.ID {
 			return told, err
 		}
-		candidate, err := a.agentSide(ctx, db, agent.ID)
-		if what, _ := candidate.part(); err != nil || what != "" { // a part of a run is compared with nothing
+		candidate, err := a.agentSide(ctx, db, agent.ID, headlines)
+		if err != nil {
+			return told, err
+		}
+		if what, _ := candidate.part(); what != "" { // a part of a run is compared with nothing
 			return told, err
 		}
 		v = against.judge(a, base, candidate)

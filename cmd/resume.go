@@ -183,7 +183,7 @@ func (a *app) reopen(ctx context.Context, db *store.DB, r store.Run, againInvali
 	}
 	prior := make([][]scoring.Trial, len(planned.Agents))
 	for lane, agent := range planned.Agents {
-		err := finished(ctx, db, agent.ID, func(t scoring.Trial) {
+		err := finished(ctx, db, agent.ID, explained, func(t scoring.Trial) {
 			t.FinalOutput = nil // the totals need scores, not texts
 			if t.Scorecard != nil {
 				t.Scorecard.Validators, t.Scorecard.Metrics = nil, nil

@@ -342,11 +342,11 @@ func (a *app) joinRun(ctx context.Context, db *store.DB, b *session.Builder, r s
 		joined := b.Join(lane{r, agent}.described(planned))
 		ended := store.TrialFilter{RunAgentID: agent.ID, Statuses: []string{store.Passed, store.Failed, store.Invalid}}
 		err := db.Trials(ctx, ended, func(t store.Trial) error {
-			end, err := t.End()
+			trial, err := t.Headline()
 			if err != nil {
 				return err
 			}
-			joined.Add(end.Trial)
+			joined.Add(trial)
 			if t.Status != store.Invalid {
 				valid++
 			}

@@ -23,12 +23,24 @@ type side struct {
 	plan     plan.Plan
 	spec     scoring.Spec
 	card     *scoring.AgentScorecard // nil: nothing is scored yet
-	attempts []scoring.Trial         // every finished attempt, in order
+	attempts []scoring.Trial         // every finished attempt, in order, as far as it was read
 	given    *compare.Snapshot       // of a baseline that came in a file: the rest is not here
 }
 
+// reading is how much of a result is read.
+type reading func(store.Trial) (scoring.Trial, error)
+
+// headlines is what is compared of results.
+func headlines(t store.Trial) (scoring.Trial, error) { return t.Headline() }
+
+// explained is all of them, for documents that explain scores.
+func explained(t store.Trial) (scoring.Trial, error) {
+	end, err := t.End()
+	return end.Trial, err
+}
+
 // side finds a run and an agent of it and reads their results.
-func (a *app) side(ctx context.Context, db *store.DB, runSelector, agentSelector string) (side, error) {
+func (a *app) side(ctx context.Context, db *store.DB, runSelector, agentSelector string, how reading) (side, error) {
 	workspace, err := a.workspaceName()
 	if err != nil {
 		return side{}, err
@@ -40,11 +52,11 @@ func (a *app) side(ctx context.Context, db *store.DB, runSelector, agentSelector
 	if s.agent, err = a.pickAgent(ctx, db, s.run, agentSelector); err != nil {
 		return side{}, err
 	}
-	return s, s.read(ctx, db)
+	return s, s.read(ctx, db, how)
 }
 
 // agentSide is side for a run agent that was named by its id alone.
-func (a *app) agentSide(ctx context.Context, db *store.DB, agentID string) (side, error) {
+func (a *app) agentSide(ctx context.Context, db *store.DB, agentID string, how reading) (side, error) {
 	workspace, err := a.workspaceName()
 	if err != nil {
 		return side{}, err
@@ -56,10 +68,10 @@ func (a *app) agentSide(ctx context.Context, db *store.DB, agentID string) (side
 	if s.run, err = db.Run(ctx, workspace, s.agent.RunID); err != nil {
 		return side{}, err
 	}
-	return s, s.read(ctx, db)
+	return s, s.read(ctx, db, how)
 }
 
-func (s *side) read(ctx context.Context, db *store.DB) error {
+func (s *side) read(ctx context.Context, db *store.DB, how reading) error {
 	var err error
 	if s.plan, err = db.Plan(ctx, s.run.ID); err != nil {
 		return err
@@ -69,7 +81,7 @@ func (s *side) read(ctx context.Context, db *store.DB) error {
 		return err
 	}
 	s.spec = p.Version.EvaluationSpec.Normalize()
-	err = finished(ctx, db, s.agent.ID, func(t scoring.Trial) { s.attempts = append(s.attempts, t) })
+	err = finished(ctx, db, s.agent.ID, how, func(t scoring.Trial) { s.attempts = append(s.attempts, t) })
 	if err != nil {
 		return err
 	}
@@ -82,14 +94,14 @@ func (s *side) read(ctx context.Context, db *store.DB) error {
 }
 
 // finished reads every finished attempt of a run agent, in order.
-func finished(ctx context.Context, db *store.DB, agentID string, yield func(scoring.Trial)) error {
+func finished(ctx context.Context, db *store.DB, agentID string, how reading, yield func(scoring.Trial)) error {
 	return db.Trials(ctx, store.TrialFilter{RunAgentID: agentID, AllAttempts: true}, func(t store.Trial) error {
 		if len(t.Result) == 0 {
 			return nil // an attempt that never ended
 		}
-		end, err := t.End()
+		read, err := how(t)
 		if err == nil {
-			yield(end.Trial)
+			yield(read)
 		}
 		return err
 	})

@@ -157,7 +157,7 @@ func (a *app) gateUntil(ctx context.Context, planned *plan.Plan, result engine.R
 	if err != nil {
 		return err
 	}
-	candidate, err := a.agentSide(ctx, db, planned.Agents[0].ID)
+	candidate, err := a.agentSide(ctx, db, planned.Agents[0].ID, headlines)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (a *app) ownBaseline(ctx context.Context, db *store.DB, planned *plan.Plan,
 	if err == nil && ok && found.agent.ID == id {
 		return found, true, nil
 	}
-	own, gone := a.agentSide(ctx, db, id)
+	own, gone := a.agentSide(ctx, db, id, headlines)
 	if errors.Is(gone, store.ErrNotFound) {
 		return comparand{}, false, err
 	}

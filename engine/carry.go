@@ -86,19 +86,22 @@ type judged struct {
 
 func (a *attempt) judgedSoFar(events []event.Event) (judged, error) {
 	j := judged{standing: map[int64]bool{}, spent: scoring.Judging{CostUSD: new(0.0)}}
-	fold := event.NewFold(a.run.plan.Source.ScoringCase(a.kase))
-	for _, e := range events {
-		if err := fold.Apply(e); err != nil {
+	if slices.ContainsFunc(events, func(e event.Event) bool { return e.Type == event.JudgeDone }) {
+		ev, err := event.Gather(a.run.plan.Source.ScoringCase(a.kase), events)
+		if err != nil {
 			return j, err
 		}
-	}
-	for _, r := range a.run.plan.Scorer.Reopen(fold.Evidence()) {
-		j.standing[r.Source.Sequence] = true
+		for _, r := range a.run.plan.Scorer.Reopen(ev) {
+			j.standing[r.Source.Sequence] = true
+		}
 	}
 	if a.reuse != nil { // it was ranked with others than those of this run, and may have been judged by others
 		for _, e := range events {
+			if !j.standing[e.Sequence] {
+				continue
+			}
 			r, err := event.Decode[event.JudgeReply](e)
-			if e.Type == event.JudgeDone && err == nil && (r.Shared || slices.Contains(a.trial.OtherJudges, r.JudgeModel)) {
+			if err == nil && (r.Shared || slices.Contains(a.trial.OtherJudges, r.JudgeModel)) {
 				delete(j.standing, e.Sequence)
 			}
 		}
@@ -195,17 +198,31 @@ func endingOf(events []event.Event, decided bool) (end ending, ended, ok bool, e
 				end.fault, end.code, end.phase, end.err = faultAgent, s.AgentCode, phaseAgent, errors.New(s.Reason)
 			}
 		case event.TrialDone:
-			t, err := event.Decode[event.TrialEnd](e)
+			wanted := lacksJudges
+			if decided {
+				wanted = wasDecided
+			}
+			right, err := wanted(e)
 			if err != nil {
 				return ending{}, false, false, err
 			}
-			ended = true
-			if decided {
-				ok = ok && (t.Outcome == scoring.OutcomePassed || t.Outcome == scoring.OutcomeFailed)
-				break
-			}
-			ok = ok && t.Outcome == scoring.OutcomeInvalid && t.Scorecard != nil && t.Scorecard.LacksJudge()
+			ended, ok = true, ok && right
 		}
 	}
 	return end, ended, ok, nil
+}
+
+// lacksJudges says that a trial came to nothing for want of its judges alone.
+func lacksJudges(done event.Event) (bool, error) {
+	t, err := event.Decode[event.TrialEnd](done)
+	return t.Outcome == scoring.OutcomeInvalid && t.Scorecard != nil && t.Scorecard.LacksJudge(), err
+}
+
+// wasDecided says that a trial passed or failed. Its scorecard is not decoded: it
+// is scored again.
+func wasDecided(done event.Event) (bool, error) {
+	t, err := event.Decode[struct {
+		Outcome scoring.Outcome `json:"outcome"`
+	}](done)
+	return t.Outcome == scoring.OutcomePassed || t.Outcome == scoring.OutcomeFailed, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/agentclash/agentclash/engine/plan"
 
 	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/scoring"
 )
 
 // Trial is a stored trial as its newest attempt left it, or one attempt of it.
@@ -43,6 +44,20 @@ func (t Trial) End() (event.TrialEnd, error) {
 		return end, fmt.Errorf("%s: %w: %w", doing, ErrCorrupt, err)
 	}
 	return end, nil
+}
+
+// Headline decodes what [scoring.Headline] does of Result. A trial without one is
+// ErrNotFound.
+func (t Trial) Headline() (scoring.Trial, error) {
+	doing := fmt.Sprintf("read result of trial %q", t.ID)
+	if len(t.Result) == 0 {
+		return scoring.Trial{}, fmt.Errorf("%s: %w", doing, ErrNotFound)
+	}
+	trial, err := scoring.Headline(t.Result)
+	if err != nil {
+		return trial, fmt.Errorf("%s: %w: %w", doing, ErrCorrupt, err)
+	}
+	return trial, nil
 }
 
 // TrialFilter says which trials to read; zero fields do not narrow.

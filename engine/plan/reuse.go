@@ -68,6 +68,17 @@ func (r *Reusing) From(earlier *Plan, decided []Trial) (found int, err error) {
 	return found, nil
 }
 
+// Lent lists the attempts of other runs that stand for trials, in the order in
+// which these begin.
+func (p *Plan) Lent() (list []event.Reused) {
+	for _, t := range p.Trials {
+		if t.Reuse != nil {
+			list = append(list, *t.Reuse)
+		}
+	}
+	return list
+}
+
 // Since lists what is different for a trial of this plan from a trial of an
 // earlier one. Nothing means that each stands for the other.
 func (p *Plan) Since(t Trial, earlier *Plan, was Trial) ([]Difference, error) {
