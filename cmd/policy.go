@@ -1,9 +1,7 @@
 package cmd
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/scoring/compare"
@@ -20,11 +18,8 @@ func (a *app) policy(file string) (compare.Policy, error) {
 		return p, nil
 	}
 	src, err := a.readBounded(file, pack.MaxBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return p, &failure{status: statusNotFound, code: "file_not_found", err: fmt.Errorf("read policy %s: no such file", file)}
-	}
 	if err != nil {
-		return p, err
+		return p, fmt.Errorf("policy: %w", err)
 	}
 	p.Key, p.Version = "", 0
 	d := pack.DecodeSettings(file, "policy", src, &p)
