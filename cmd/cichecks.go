@@ -15,6 +15,7 @@ import (
 	"github.com/agentclash/agentclash/engine/plan"
 	"github.com/agentclash/agentclash/engine/record"
 	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/pack/regression"
 	"github.com/agentclash/agentclash/scoring/compare"
 	"github.com/agentclash/agentclash/store"
 )
@@ -274,6 +275,9 @@ func (a *app) checkNames(ctx context.Context, m *ci.Manifest, v *ci.Validation) 
 		if err := a.ciInside(p.Path); err != nil {
 			check(p.Field, "path", p.Path, err)
 		}
+	}
+	if err := a.ciSuites(m); err != nil {
+		check("regressions", "path", regression.Dir, err)
 	}
 	if len(v.Checks) > 0 {
 		return nil // nothing of it is read
