@@ -40,7 +40,7 @@ func TestSampleIsValid(t *testing.T) {
 	if m == nil {
 		t.Fatal(problems)
 	}
-	if *m.Evaluation.Repetitions != 3 || m.Evaluation.Replay == "" || len(m.Trigger.Labels) != 1 || len(m.Trigger.Paths) != 3 || m.Gate.PolicyFile == "" {
+	if *m.Evaluation.Repetitions != 3 || m.Evaluation.Replay == "" || len(m.Trigger.Labels) != 1 || len(m.Trigger.Paths) != 4 || m.Gate.PolicyFile == "" {
 		t.Errorf("got %+v", m)
 	}
 }
