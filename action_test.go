@@ -9,15 +9,19 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"gopkg.in/yaml.v3"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/agentclash/agentclash/cmd/report"
 )
 
 // action is what is read of action.yml.
@@ -246,6 +250,8 @@ func TestActionEvaluates(t *testing.T) {
 		{"a hostile file", map[string]string{"changed-files": "$(touch hacked)\n--base=x\n`touch hacked`"}, map[string]string{"exit-code": "0", "should-run": "false"}},
 		{"an unknown mode", map[string]string{"mode": "x"}, map[string]string{"exit-code": "64"}},
 		{"two lines", map[string]string{"artifact-dir": "a\nexit-code=0"}, map[string]string{"exit-code": "64"}},
+		{"a flag for a manifest", map[string]string{"mode": "validate", "manifest": "--help"}, map[string]string{"exit-code": "66"}},
+		{"a file of the machine's", map[string]string{"changed-files": "/etc/passwd"}, map[string]string{"exit-code": "64", "should-run": ""}},
 		{"no manifest to run", map[string]string{"manifest": "none.yaml", "skip-if-unmatched": "false"}, map[string]string{"exit-code": "10", "gate-verdict": ""}},
 	} {
 		out, status := r.step("evaluate", row.inputs, nil)
@@ -268,6 +274,28 @@ func TestActionEvaluates(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(r.work, "hacked")); err == nil {
 		t.Error("an input was run")
 	}
+	for event, want := range map[string]string{"schedule": "0", "workflow_dispatch": "0", "pull_request": "64"} {
+		out, _ := r.step("evaluate", nil, map[string]string{"GITHUB_EVENT_NAME": event})
+		if got := r.outputs(); got["exit-code"] != want || (got["gate-verdict"] == "pass") != (want == "0") {
+			t.Errorf("%s, and no change that is known: got %v\n%s", event, got, out)
+		}
+	}
+	// what the change brings along is not written through
+	outside := filepath.Join(t.TempDir(), "outside")
+	writeFile(t, outside, "mine")
+	for link, input := range map[string]string{"linked/result.json": "linked", "whole": "whole"} {
+		writeFile(t, filepath.Join(r.work, "linked", "x"), "")
+		if err := os.Symlink(outside, filepath.Join(r.work, link)); err != nil {
+			t.Skip(err)
+		}
+		r.step("evaluate", map[string]string{"artifact-dir": input, "skip-if-unmatched": "false"}, nil)
+		if got := r.outputs()["exit-code"]; got != map[string]string{"linked": "0", "whole": "64"}[input] {
+			t.Errorf("%s: exit-code %s", link, got)
+		}
+	}
+	if got := read(t, outside); got != "mine" {
+		t.Errorf("a link was written through: %q", got)
+	}
 	for _, code := range []string{"0", "1", "31"} {
 		if _, status := r.step("end", nil, map[string]string{"CODE": code}); status != int(code[len(code)-1]-'0')+len(code[1:])*30 {
 			t.Errorf("exit-code %s ended with %d", code, status)
@@ -279,6 +307,7 @@ func TestActionEvaluates(t *testing.T) {
 type comments struct {
 	sync.Mutex
 	bodies []string
+	login  string // of whoever wrote the first one
 	refuse bool
 	asked  []string
 }
@@ -299,18 +328,27 @@ func (c *comments) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		}
 	}
 	switch {
+	case q.URL.Path == "/graphql":
+		_, _ = io.WriteString(w, `{"data": {"viewer": {"login": "github-actions[bot]"}}}`)
 	case q.Method == http.MethodGet:
 		list := []map[string]any{}
 		for i, body := range c.bodies {
-			list = append(list, map[string]any{"id": i, "body": body})
+			login := "github-actions[bot]"
+			if i == 0 {
+				login = c.login
+			}
+			list = append(list, map[string]any{"id": i, "body": body, "user": map[string]string{"login": login}})
 		}
 		_ = json.NewEncoder(w).Encode(list)
 	case q.Method == http.MethodPost:
 		c.bodies = append(c.bodies, sent.Body)
-	case strings.HasSuffix(q.URL.Path, "/comments/1"):
-		c.bodies[1] = sent.Body
-	default:
-		http.Error(w, "{}", http.StatusForbidden) // it is another person's
+	default: // a token that may write may change everybody's
+		i, err := strconv.Atoi(path.Base(q.URL.Path))
+		if err != nil || i >= len(c.bodies) {
+			http.Error(w, "{}", http.StatusNotFound)
+			return
+		}
+		c.bodies[i] = sent.Body
 	}
 }
 
@@ -323,7 +361,8 @@ func TestActionComment(t *testing.T) {
 		}
 	}
 	r := newRunner(t)
-	api := &comments{bodies: []string{"LGTM"}}
+	// a stranger has guessed the mark, and would change the verdict later
+	api := &comments{bodies: []string{report.CommentMark("bad-ci.yaml") + "\nLGTM"}, login: "mallory"}
 	server := httptest.NewServer(api)
 	defer server.Close()
 	comment := func(should string) {
@@ -360,6 +399,15 @@ func TestActionComment(t *testing.T) {
 	if len(api.bodies) != 3 || !strings.Contains(api.bodies[2], "## agentclash: passed\n") {
 		t.Fatalf("another manifest's comment: got %q", api.bodies)
 	}
+	if !strings.HasSuffix(api.bodies[0], "\nLGTM") {
+		t.Errorf("a stranger's comment was changed: %q", api.bodies[0])
+	}
+	writeFile(t, filepath.Join(r.work, "agentclash-out", "comment.md"), "no comment of ours\n")
+	comment("true")
+	if len(api.bodies) != 3 {
+		t.Errorf("got %q", api.bodies)
+	}
+	evaluate(map[string]string{"changed-files": "prompts/a"})
 	api.refuse = true
 	comment("true")
 	if len(api.bodies) != 3 {

@@ -245,6 +245,9 @@ manifest is not valid; 66 there is no such manifest.`,
 				return err
 			}
 			a.enter(m)
+			if err := a.ciPaths(parsed); err != nil {
+				return err
+			}
 			ctx := c.Context()
 			p, _, err := a.loadPack(ctx, parsed.Evaluation.PackRef())
 			if err != nil {

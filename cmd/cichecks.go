@@ -15,6 +15,7 @@ import (
 	"github.com/agentclash/agentclash/engine/plan"
 	"github.com/agentclash/agentclash/engine/record"
 	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/pack/regression"
 	"github.com/agentclash/agentclash/scoring/compare"
 	"github.com/agentclash/agentclash/store"
 )
@@ -91,6 +92,11 @@ func (a *app) ciCandidate(ctx context.Context, m *ci.Manifest, o *startOptions) 
 		spec = deploymentSpec{}
 		if err := a.readSpec(file, &spec); err != nil {
 			return err
+		}
+		for _, path := range []string{spec.SystemFile, spec.Files} {
+			if err := a.ciInside(path); path != "" && err != nil {
+				return usage("%s: %w", file, err)
+			}
 		}
 		if d.Name != "" {
 			spec.Name = d.Name
@@ -265,6 +271,17 @@ func (a *app) checkNames(ctx context.Context, m *ci.Manifest, v *ci.Validation) 
 		v.Checks = append(v.Checks, c)
 	}
 	e := m.Evaluation
+	for _, p := range m.Paths() {
+		if err := a.ciInside(p.Path); err != nil {
+			check(p.Field, "path", p.Path, err)
+		}
+	}
+	if err := a.ciSuites(m); err != nil {
+		check("regressions", "path", regression.Dir, err)
+	}
+	if len(v.Checks) > 0 {
+		return nil // nothing of it is read
+	}
 	p, warnings, err := a.loadPack(ctx, e.PackRef())
 	if err == nil {
 		_, err = ciTarget(p, e.InputSetRef())

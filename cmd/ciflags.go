@@ -85,6 +85,8 @@ func (o *ciRunOptions) check(a *app, m manifestFile) error {
 		return usage("--timeout must be above 0")
 	case o.pullRequest < 0:
 		return usage("--ci-pull-request must not be negative")
+	case o.outputs && a.p.Getenv("GITHUB_OUTPUT") == "":
+		return usage("--github-output: GITHUB_OUTPUT names no file")
 	case o.follow && a.output != "table":
 		return usage("--follow and --%s both use stdout: leave one out; --result-file keeps the result", a.output)
 	}

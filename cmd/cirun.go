@@ -83,6 +83,9 @@ func (j *ciJob) prepare(ctx context.Context) (o startOptions, status int) {
 		return o, j.failed(err)
 	}
 	j.result.FailOn = j.m.Gate.FailOn
+	if err := j.ciPaths(j.m); err != nil {
+		return o, j.failed(err)
+	}
 	if j.result.WorkspaceID, err = j.workspaceName(); err != nil {
 		return o, j.failed(err)
 	}
@@ -270,16 +273,17 @@ func (j *ciJob) finish(ctx context.Context, status int) error {
 	}
 	j.writeArtifacts(ctx)
 	j.writeAllReports(ctx)
+	if j.o.outputs {
+		if err := j.githubOutput("run-id", r.Candidate.RunID, "gate-verdict", string(r.GateVerdict)); err != nil {
+			r.Reports = append(r.Reports, ci.Report{Kind: "github-output", Path: j.p.Getenv("GITHUB_OUTPUT"), Error: err.Error()})
+			j.say("! %v", err)
+		}
+	}
 	if r.ExitCode == statusOK && j.unwritten() {
 		r.ExitCode = ci.StatusInfrastructure
 	}
 	if !j.writeResult() && r.ExitCode == statusOK {
 		r.ExitCode = ci.StatusInfrastructure
-	}
-	if j.o.outputs {
-		if err := j.githubOutput("run-id", r.Candidate.RunID, "gate-verdict", string(r.GateVerdict)); err != nil {
-			j.say("! %v", err)
-		}
 	}
 	if j.output == "table" { // documents have them
 		j.complain()

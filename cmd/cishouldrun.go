@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -119,6 +118,9 @@ func (a *app) ciDecide(ctx context.Context, o shouldRunOptions, parsed *ci.Manif
 	}
 	if len(o.files) > 0 {
 		for _, f := range o.files {
+			if !filepath.IsLocal(f) { // it would match nothing, and be taken for a no
+				return ci.Decision{}, usage("--changed-file %q is no file of the repository: name it from the repository's root", f)
+			}
 			change.Files = append(change.Files, filepath.ToSlash(filepath.Clean(f)))
 		}
 		return parsed.ShouldRun(m.path, change), nil
@@ -180,15 +182,10 @@ func (a *app) ciMetadata(event string) (ci.Metadata, error) {
 	}
 	var raw []byte
 	if event != "" {
-		f, err := os.Open(a.path(event))
+		var err error
+		raw, err = a.readBounded(event, maxEvent)
 		if err != nil && (named || !errors.Is(err, fs.ErrNotExist)) {
 			return ci.Metadata{}, fmt.Errorf("read the event file: %w", err)
-		}
-		if err == nil {
-			defer f.Close()
-			if raw, err = io.ReadAll(io.LimitReader(f, maxEvent)); err != nil {
-				return ci.Metadata{}, fmt.Errorf("read the event file: %w", err)
-			}
 		}
 	}
 	meta, err := ci.Environment(a.p.Getenv, raw)

@@ -147,8 +147,11 @@ func (c checks) evaluation() {
 		}
 	}
 	for i, s := range e.RegressionCases {
+		field := fmt.Sprintf("%sregression_cases[%d]", at, i)
 		if suite, id := SuiteCase(s); suite == "" || id == "" {
-			c.d.Fail(fmt.Sprintf("%sregression_cases[%d]", at, i), "must be written SUITE/ID, not %q", s)
+			c.d.Fail(field, "must be written SUITE/ID, not %q", s)
+		} else if LooksLikePath(suite) {
+			c.path(field, suite)
 		}
 	}
 	if n := e.Repetitions; n != nil && (*n < 1 || *n > maxRepetitions) {

@@ -40,7 +40,7 @@ func TestSampleIsValid(t *testing.T) {
 	if m == nil {
 		t.Fatal(problems)
 	}
-	if *m.Evaluation.Repetitions != 3 || m.Evaluation.Replay == "" || len(m.Trigger.Labels) != 1 || len(m.Trigger.Paths) != 3 || m.Gate.PolicyFile == "" {
+	if *m.Evaluation.Repetitions != 3 || m.Evaluation.Replay == "" || len(m.Trigger.Labels) != 1 || len(m.Trigger.Paths) != 4 || m.Gate.PolicyFile == "" {
 		t.Errorf("got %+v", m)
 	}
 }
@@ -117,6 +117,7 @@ func TestMetadata(t *testing.T) {
 		{"no event file", github("push", "refs/heads/main"), "", ci.ReasonNoDefaultBranch, ""},
 		{"a comment", github("issue_comment", "refs/heads/main"), push, ci.ReasonOtherEvent, "b"},
 		{"another workflow", github("workflow_run", "refs/heads/main"), push, ci.ReasonOtherEvent, "b"},
+		{"a merge queue", github("merge_group", "refs/heads/gh-readonly-queue/main/pr-7"), `{"merge_group": {"base_sha": "b", "head_sha": "h"}, "repository": {"default_branch": "main"}}`, ci.ReasonOtherEvent, "b"},
 		{"nothing known", nil, "", ci.ReasonNoDefaultBranch, ""},
 		{"GitLab's main", map[string]string{"GITLAB_CI": "true", "CI_COMMIT_BRANCH": "main", "CI_DEFAULT_BRANCH": "main", "CI_PIPELINE_SOURCE": "push", "CI_COMMIT_BEFORE_SHA": "b"}, "", "", "b"},
 		{"GitLab's merge request", map[string]string{"GITLAB_CI": "true", "CI_MERGE_REQUEST_IID": "3", "CI_DEFAULT_BRANCH": "main", "CI_PIPELINE_SOURCE": "merge_request_event", "CI_MERGE_REQUEST_DIFF_BASE_SHA": "b"}, "", ci.ReasonPullRequest, "b"},

@@ -64,6 +64,10 @@ type githubEvent struct {
 			SHA string `json:"sha"`
 		} `json:"head"`
 	} `json:"pull_request"`
+	MergeGroup *struct {
+		BaseSHA string `json:"base_sha"`
+		HeadSHA string `json:"head_sha"`
+	} `json:"merge_group"`
 	Repository struct {
 		FullName      string `json:"full_name"`
 		DefaultBranch string `json:"default_branch"`
@@ -99,6 +103,8 @@ func github(getenv func(string) string, raw []byte) (Metadata, error) {
 		if m.Event == "" {
 			m.Event = "pull_request"
 		}
+	} else if g := e.MergeGroup; g != nil {
+		m.Base, m.Head = g.BaseSHA, g.HeadSHA
 	} else if strings.Trim(e.Before, "0") != "" {
 		m.Base, m.Head = e.Before, e.After
 	}

@@ -95,7 +95,7 @@ func (r Repository) parted(ctx context.Context, base, head string) error {
 // commit is the commit that a ref names. One that could be an option, or more than
 // one ref, is refused.
 func (r Repository) commit(ctx context.Context, ref string) (string, error) {
-	if ref == "" || strings.HasPrefix(ref, "-") || strings.ContainsAny(ref, "\x00\n\r \t") || strings.Contains(ref, "..") {
+	if ref == "" || strings.HasPrefix(ref, "-") || strings.HasPrefix(ref, "^") || strings.ContainsAny(ref, "\x00\n\r \t") || strings.Contains(ref, "..") {
 		return "", fmt.Errorf("%q is %w: name a branch, a tag or a commit", ref, ErrBadRef)
 	}
 	id, err := r.line(ctx, "rev-parse", "--verify", "--quiet", ref+"^{commit}")
