@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/ci"
 	"github.com/agentclash/agentclash/engine/plan"
+	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/record"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/pack/regression"
@@ -108,7 +109,10 @@ func (a *app) ciCandidate(ctx context.Context, m *ci.Manifest, o *startOptions) 
 		o.deployments = []string{d.Name}
 		return err
 	case d == (ci.Deployment{Model: d.Model}):
-		_, err := unnamed([]string{d.Model}, nil)
+		agents, err := unnamed([]string{d.Model}, nil)
+		if err == nil && agents[0].Provider == provider.Scripted && o.tape.replay == "" {
+			_, err = a.scriptSource(agents[0].Model)
+		}
 		o.models = []string{d.Model}
 		return err
 	}
