@@ -352,6 +352,13 @@ func (c *comments) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
+// kept are the comments as they stand.
+func (c *comments) kept() []string {
+	c.Lock()
+	defer c.Unlock()
+	return slices.Clone(c.bodies)
+}
+
 // TestActionComment keeps one comment for each manifest.
 func TestActionComment(t *testing.T) {
 	t.Parallel()
@@ -381,37 +388,39 @@ func TestActionComment(t *testing.T) {
 	}
 	evaluate(map[string]string{"changed-files": "README.md"})
 	comment("false")
-	if len(api.bodies) != 1 {
-		t.Errorf("a pull request that changes nothing got a comment: %q", api.bodies)
+	if len(api.kept()) != 1 {
+		t.Errorf("a pull request that changes nothing got a comment: %q", api.kept())
 	}
 	evaluate(map[string]string{"manifest": "bad-ci.yaml", "skip-if-unmatched": "false"})
 	comment("true")
-	if len(api.bodies) != 2 || !strings.Contains(api.bodies[1], "## agentclash: failed\n") || !strings.HasPrefix(api.bodies[1], "<!-- agentclash:") {
-		t.Fatalf("got %q", api.bodies)
+	if len(api.kept()) != 2 || !strings.Contains(api.kept()[1], "## agentclash: failed\n") || !strings.HasPrefix(api.kept()[1], "<!-- agentclash:") {
+		t.Fatalf("got %q", api.kept())
 	}
 	evaluate(map[string]string{"manifest": "bad-ci.yaml", "changed-files": "README.md"})
 	comment("false")
-	if len(api.bodies) != 2 || !strings.Contains(api.bodies[1], "## agentclash: skipped\n") {
-		t.Fatalf("got %q", api.bodies)
+	if len(api.kept()) != 2 || !strings.Contains(api.kept()[1], "## agentclash: skipped\n") {
+		t.Fatalf("got %q", api.kept())
 	}
 	evaluate(map[string]string{"changed-files": "prompts/a"})
 	comment("true")
-	if len(api.bodies) != 3 || !strings.Contains(api.bodies[2], "## agentclash: passed\n") {
-		t.Fatalf("another manifest's comment: got %q", api.bodies)
+	if len(api.kept()) != 3 || !strings.Contains(api.kept()[2], "## agentclash: passed\n") {
+		t.Fatalf("another manifest's comment: got %q", api.kept())
 	}
-	if !strings.HasSuffix(api.bodies[0], "\nLGTM") {
-		t.Errorf("a stranger's comment was changed: %q", api.bodies[0])
+	if !strings.HasSuffix(api.kept()[0], "\nLGTM") {
+		t.Errorf("a stranger's comment was changed: %q", api.kept()[0])
 	}
 	writeFile(t, filepath.Join(r.work, "agentclash-out", "comment.md"), "no comment of ours\n")
 	comment("true")
-	if len(api.bodies) != 3 {
-		t.Errorf("got %q", api.bodies)
+	if len(api.kept()) != 3 {
+		t.Errorf("got %q", api.kept())
 	}
 	evaluate(map[string]string{"changed-files": "prompts/a"})
+	api.Lock()
 	api.refuse = true
+	api.Unlock()
 	comment("true")
-	if len(api.bodies) != 3 {
-		t.Errorf("got %q", api.bodies)
+	if len(api.kept()) != 3 {
+		t.Errorf("got %q", api.kept())
 	}
 }
 

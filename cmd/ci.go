@@ -226,7 +226,7 @@ func (a *app) ciValidate(ctx context.Context, o manifestFlags, files []string) e
 func newCIBaseline(a *app) *cobra.Command {
 	var o manifestFlags
 	c := &cobra.Command{
-		Use: "baseline [FILE]", Short: "Show what a manifest's baseline is, and whether the pack can be compared with it",
+		Use: "baseline [FILE]", Short: "Show the baseline of a manifest, and whether it fits",
 		Long: `Show how a manifest's baseline is found, how old it is, and whether a run of the pack
 as it is now could be compared with it. Nothing is run.
 

@@ -30,7 +30,7 @@ type ciRunOptions struct {
 func newCIRun(a *app) *cobra.Command {
 	var o ciRunOptions
 	c := &cobra.Command{
-		Use: "run", Short: "Run a manifest's candidate, gate it against the baseline and write reports",
+		Use: "run", Short: "Run a manifest's candidate, gate it and write reports",
 		Long: `Run a manifest's candidate, hold it against the baseline by the gate's policy, keep
 its failures as regression cases and write reports. What is run is what eval start
 runs. A baseline that nothing could be compared with is told before the run.
