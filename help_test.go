@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -41,5 +42,23 @@ func TestHelpFitsATerminal(t *testing.T) {
 	read()
 	if seen < 60 {
 		t.Errorf("read the help of %d commands, which cannot be all", seen)
+	}
+}
+
+// TestNoTemplates keeps text/template out of the program: it calls methods by name, so
+// that the linker has to keep all there are, 13 MB of them. Cobra links it for who sets
+// a template.
+func TestNoTemplates(t *testing.T) {
+	t.Parallel()
+	bin, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(program, []byte("text/template.(*state).evalField")) {
+		t.Error("the program executes templates")
 	}
 }

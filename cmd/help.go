@@ -1,25 +1,34 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // fitHelp breaks help between words where the terminal's lines end. Elsewhere it is
-// as it was written.
+// as it was written. A template of our own would do the same, and keep the linker from
+// leaving out methods that nobody calls: a quarter of the program.
 func (a *app) fitHelp(root *cobra.Command) {
 	show := root.HelpFunc()
 	root.SetHelpFunc(func(c *cobra.Command, args []string) {
-		if width := a.viewOptions().Width; width > 0 {
-			c.Long = reflow(c.Long, width)
-			c.SetUsageTemplate(strings.NewReplacer(
-				".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", width),
-				`Use "{{.CommandPath}} [command] --help" for more information about a command.`, `"{{.CommandPath}} [command] --help" says more of it.`,
-			).Replace(c.UsageTemplate()))
+		width := a.viewOptions().Width
+		if width <= 0 {
+			show(c, args)
+			return
 		}
-		show(c, args)
+		text := strings.Replace(c.UsageString(), `[command] --help" for more information about a command.`, `[command] --help" says more of it.`, 1)
+		text = strings.Replace(text, "Use \""+c.CommandPath(), "\""+c.CommandPath(), 1)
+		for _, flags := range []*pflag.FlagSet{c.LocalFlags(), c.InheritedFlags()} {
+			if list := strings.TrimRight(flags.FlagUsages(), " \n"); list != "" {
+				text = strings.Replace(text, list, strings.TrimRight(flags.FlagUsagesWrapped(width), " \n"), 1)
+			}
+		}
+		about := strings.TrimRight(reflow(cmp.Or(c.Long, c.Short), width), " \n")
+		_, _ = fmt.Fprintf(c.OutOrStdout(), "%s\n\n%s", about, text) // as cobra does, which has no error to give
 	})
 }
 

@@ -113,8 +113,11 @@ func (u *deciding) next(left []plan.Trial) (plan.Trial, []plan.Trial) {
 		_, on := u.fold.Waiting()
 		i = max(0, u.asked(left, on))
 	}
+	if i == 0 {
+		return left[0], left[1:]
+	}
 	t := left[i]
-	return t, slices.Delete(slices.Clone(left), i, i+1)
+	return t, slices.Delete(slices.Clone(left), i, i+1) // the plan's own list stays as it is
 }
 
 // asked is where the trial is that the test needs next; -1 where it is not among them.
