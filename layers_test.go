@@ -75,7 +75,7 @@ var layers = map[string][]string{
 	"store":                             {"engine", "engine/plan", "engine/event", "scoring", "store/bundle"},
 	"store/bundle":                      {"engine/plan", "engine/event", "scoring"},
 	"cmd/view":                          {"engine/event", "engine/event/diverge", "scoring", "scoring/compare", "scoring/review", "scoring/sequential", "scoring/session", "scoring/stats"},
-	"cmd/ci":                            {"cmd/view", "pack", "scoring/compare"},
+	"cmd/ci":                            {"cmd/view", "pack", "scoring/compare", "scoring/stats"},
 	"cmd/ci/git":                        {},
 	"cmd/report":                        {"cmd/view", "scoring", "scoring/compare"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet"},

@@ -77,8 +77,13 @@ func rewrite(path string, was, is []byte) error {
 	case was == nil || !bytes.Equal(now, was):
 		return &fs.PathError{Op: "write", Path: path, Err: errChanged}
 	}
+	return writeBytes(path, is)
+}
+
+// writeBytes is writeWhole for what is in memory.
+func writeBytes(path string, content []byte) error {
 	return writeWhole(path, func(w io.Writer) error {
-		_, err := w.Write(is)
+		_, err := w.Write(content)
 		return err
 	})
 }

@@ -26,6 +26,11 @@ type comparand struct {
 	mark view.Bookmark
 }
 
+// bookmarked is a side that was named itself.
+func bookmarked(s side) comparand {
+	return comparand{side: s, mark: view.Bookmark{Participant: s.participant()}}
+}
+
 // baselineFor finds what a pack's runs are compared with: the baseline of a name,
 // "" being the ordinary one, or a file. Slug "" is the only pack that has such a
 // baseline. ok is false when there is none.

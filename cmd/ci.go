@@ -35,8 +35,7 @@ is named. Directories are made; a file that is there is kept without --force.`,
 			if _, err := os.Lstat(a.path(file)); err == nil && !force {
 				return usage("%s is there already", file).hint("agentclash ci init %s --force replaces it", file)
 			}
-			write := func(w io.Writer) error { _, err := w.Write(ci.Sample); return err }
-			if err := writeWhole(a.path(file), write); err != nil {
+			if err := writeBytes(a.path(file), ci.Sample); err != nil {
 				return err
 			}
 			return a.print(map[string]string{"path": file, "action": "created"}, func(io.Writer, view.Options) error {

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -244,12 +245,6 @@ func (a *app) latestOf(ctx context.Context, db *store.DB, workspace, slug, deplo
 	return comparand{}, fmt.Errorf("no completed run of the pack %s has the deployment %q: %w", slug, deployment, store.ErrNotFound)
 }
 
-func bookmarked(s side) comparand {
-	c := comparand{side: s}
-	c.mark.Participant = s.participant()
-	return c
-}
-
 // validateManifest checks a manifest and what it names.
 func (a *app) validateManifest(ctx context.Context, m manifestFile) (ci.Validation, error) {
 	v := ci.Validation{Path: m.file}
@@ -324,12 +319,8 @@ func (a *app) checkNames(ctx context.Context, m *ci.Manifest, v *ci.Validation) 
 }
 
 func candidateName(m *ci.Manifest) string {
-	for _, name := range []string{m.Candidate.Deployment.Name, m.Candidate.Deployment.Model, m.Candidate.Build.SpecFile} {
-		if name != "" {
-			return name
-		}
-	}
-	return m.Evaluation.Replay
+	d := m.Candidate.Deployment
+	return cmp.Or(d.Name, d.Model, m.Candidate.Build.SpecFile, m.Evaluation.Replay)
 }
 
 // snapshotBytes is a run agent as a baseline's file.

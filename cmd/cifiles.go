@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/scoring/compare"
 	"github.com/agentclash/agentclash/scoring/review"
+	"github.com/agentclash/agentclash/store"
 )
 
 // proposedBaseline is written into --artifact-dir when baseline.refresh asks for it.
@@ -313,13 +315,9 @@ func (j *ciJob) refreshBaseline() *ci.Refresh {
 		}
 		r.File = filepath.Join(j.o.artifactDir, proposedBaseline)
 	}
-	name := j.baseline.mark.Name
-	if name == "" {
-		name = "default"
-	}
-	document, err := snapshotBytes(j.side, name)
+	document, err := snapshotBytes(j.side, cmp.Or(j.baseline.mark.Name, store.DefaultBaseline))
 	if err == nil {
-		err = writeWhole(j.path(r.File), func(w io.Writer) error { _, err := w.Write(document); return err })
+		err = writeBytes(j.path(r.File), document)
 	}
 	if err != nil {
 		r.Status, r.Reason = ci.RefreshFailed, err.Error()

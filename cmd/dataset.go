@@ -372,15 +372,12 @@ func (a *app) checkEdited(file string, src []byte) error {
 // replacePack writes the changed pack, unless somebody has changed its file since
 // it was read.
 func (a *app) replacePack(ctx context.Context, o datasetOptions, before, after []byte) error {
-	write := func(w io.Writer) error {
-		_, err := w.Write(after)
-		return err
-	}
 	switch {
 	case o.out == stdoutPath:
-		return write(a.p.Out)
+		_, err := a.p.Out.Write(after)
+		return err
 	case o.out != "":
-		if err := writeWhole(a.path(o.out), write); err != nil {
+		if err := writeBytes(a.path(o.out), after); err != nil {
 			return fmt.Errorf("write %s: %w", o.out, err)
 		}
 		return nil

@@ -128,11 +128,7 @@ func (a *app) writeMade(o packImportOptions, source []byte) error {
 		_, err := a.p.Out.Write(source)
 		return err
 	}
-	err := writeWhole(a.path(o.out), func(w io.Writer) error {
-		_, err := w.Write(source)
-		return err
-	})
-	if err != nil {
+	if err := writeBytes(a.path(o.out), source); err != nil {
 		return fmt.Errorf("write %s: %w", o.out, err)
 	}
 	return nil

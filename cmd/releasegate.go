@@ -63,9 +63,7 @@ func runReleaseGateList(ctx context.Context, a *app, f gateFilter, o pageOptions
 		if page.Total == 0 {
 			a.say("! there is no gate record: agentclash compare gate --baseline RUN --candidate RUN makes one")
 		}
-		if page.HasMore {
-			a.say("showing %d to %d of %d; next: --offset %d", o.offset+1, o.offset+len(page.Items), page.Total, o.offset+len(page.Items))
-		}
+		sayMore(a, page)
 		return view.GateList(w, page, v)
 	})
 }

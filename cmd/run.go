@@ -76,6 +76,13 @@ func newEvalList(a *app) *cobra.Command {
 	return c
 }
 
+// sayMore says how a list goes on of which a page is shown.
+func sayMore[T any](a *app, page view.Page[T]) {
+	if last := page.Offset + len(page.Items); page.HasMore {
+		a.say("showing %d to %d of %d; next: --offset %d", page.Offset+1, last, page.Total, last)
+	}
+}
+
 func runRunList(ctx context.Context, a *app, o pageOptions) error {
 	if err := o.check(); err != nil {
 		return err
@@ -107,9 +114,7 @@ func runRunList(ctx context.Context, a *app, o pageOptions) error {
 		if page.Total == 0 {
 			a.say("! there are no runs yet: agentclash eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good")
 		}
-		if page.HasMore {
-			a.say("showing %d to %d of %d; next: --offset %d", o.offset+1, o.offset+len(page.Items), page.Total, o.offset+len(page.Items))
-		}
+		sayMore(a, page)
 		return view.RunList(w, page, v)
 	})
 }

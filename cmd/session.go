@@ -70,9 +70,7 @@ func runSessionList(ctx context.Context, a *app, o pageOptions) error {
 		case page.Total == 0:
 			a.say("! there are no sessions yet: agentclash eval start with --repetitions 2 or more, or with --session NAME, makes one")
 		}
-		if page.HasMore {
-			a.say("showing %d to %d of %d; next: --offset %d", o.offset+1, o.offset+len(page.Items), page.Total, o.offset+len(page.Items))
-		}
+		sayMore(a, page)
 		return view.SessionList(w, page, v)
 	})
 }

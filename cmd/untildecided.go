@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/plan"
 	"github.com/agentclash/agentclash/scoring/compare"
@@ -38,8 +37,8 @@ func (o *startOptions) checkUntil() error {
 		return nil
 	case !o.gate:
 		return usage("--until-decided is for --gate: a baseline is what it is decided against").hint("add --gate")
-	case u.maxTrials < 0 || u.maxTrials > maxUntilTrials:
-		return usage("--max-trials must be 1 to %d, not %d", maxUntilTrials, u.maxTrials)
+	case u.maxTrials < 0 || u.maxTrials > stats.MaxTrials:
+		return usage("--max-trials must be 1 to %d, not %d", stats.MaxTrials, u.maxTrials)
 	case o.plan.Repetitions != 1:
 		return usage("--until-decided decides itself how often cases are repeated: leave out --repetitions").hint("--max-trials N bounds it")
 	case o.shard != "":
@@ -51,9 +50,6 @@ func (o *startOptions) checkUntil() error {
 	}
 	return nil
 }
-
-// maxUntilTrials is the longest test of package stats.
-const maxUntilTrials = 500
 
 // decideBy makes the test of a run that goes on until it is decided. What stands in
 // its way is refused here, before anything is run; so is a baseline of any run that
@@ -190,7 +186,7 @@ func (a *app) ownBaseline(ctx context.Context, db *store.DB, planned *plan.Plan,
 	if errors.Is(gone, store.ErrNotFound) {
 		return comparand{}, false, err
 	}
-	return comparand{side: own, mark: view.Bookmark{Participant: own.participant()}}, gone == nil, gone
+	return bookmarked(own), gone == nil, gone
 }
 
 // lostBaseline is a run whose baseline is gone: what its test found stands, and

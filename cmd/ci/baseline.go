@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -30,7 +31,7 @@ func (b Baseline) Strategy() string {
 
 // Source is what the manifest calls the baseline.
 func (b Baseline) Source() string {
-	return either(either(b.File, b.Name), either(b.RunID, b.DeploymentID))
+	return cmp.Or(b.File, b.Name, b.RunID, b.DeploymentID)
 }
 
 // The reasons for which there is nothing to compare with, beside those of

@@ -9,13 +9,11 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/scoring/stats"
 )
 
-// What eval start takes as --repetitions and as --max-trials.
-const (
-	maxRepetitions = 100
-	maxTrials      = 500
-)
+// maxRepetitions is what eval start takes as --repetitions.
+const maxRepetitions = 100
 
 // checks says what is wrong with a manifest, all of it.
 type checks struct {
@@ -160,8 +158,8 @@ func (c checks) evaluation() {
 	switch n := e.MaxTrials; {
 	case n != nil && !e.UntilDecided:
 		c.d.Fail(at+"max_trials", "is for until_decided: add until_decided: true, or write repetitions")
-	case n != nil && (*n < 1 || *n > maxTrials):
-		c.d.Fail(at+"max_trials", "must be 1 to %d", maxTrials)
+	case n != nil && (*n < 1 || *n > stats.MaxTrials):
+		c.d.Fail(at+"max_trials", "must be 1 to %d", stats.MaxTrials)
 	}
 	if e.UntilDecided && e.Repetitions != nil {
 		c.d.Fail(at+"repetitions", "and until_decided exclude each other: max_trials bounds how often cases are repeated")

@@ -1,6 +1,8 @@
 package ci
 
 import (
+	"cmp"
+
 	"github.com/agentclash/agentclash/pack"
 )
 
@@ -117,17 +119,10 @@ const (
 )
 
 // PackRef is the pack as the manifest names it.
-func (e Evaluation) PackRef() string { return either(e.Pack, e.ChallengePackVersionID) }
+func (e Evaluation) PackRef() string { return cmp.Or(e.Pack, e.ChallengePackVersionID) }
 
 // InputSetRef is the input set as the manifest names it, "" for the only one.
-func (e Evaluation) InputSetRef() string { return either(e.InputSet, e.InputSetID) }
-
-func either(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
+func (e Evaluation) InputSetRef() string { return cmp.Or(e.InputSet, e.InputSetID) }
 
 // Parse reads a manifest; name stands for the file in problems. The manifest is
 // nil when there are any: they are all there is, each with its place.
@@ -145,7 +140,7 @@ func Parse(name string, src []byte) (*Manifest, pack.Problems) {
 }
 
 func (m *Manifest) defaults() {
-	m.Gate.FailOn = either(m.Gate.FailOn, FailOnRegression)
-	m.Regressions.PromoteFailures = either(m.Regressions.PromoteFailures, Disabled)
-	m.Baseline.Refresh = either(m.Baseline.Refresh, Manual)
+	m.Gate.FailOn = cmp.Or(m.Gate.FailOn, FailOnRegression)
+	m.Regressions.PromoteFailures = cmp.Or(m.Regressions.PromoteFailures, Disabled)
+	m.Baseline.Refresh = cmp.Or(m.Baseline.Refresh, Manual)
 }

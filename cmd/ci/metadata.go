@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -84,7 +85,7 @@ func github(getenv func(string) string, raw []byte) (Metadata, error) {
 		}
 	}
 	m := Metadata{
-		Provider: "github", Repository: either(getenv("GITHUB_REPOSITORY"), e.Repository.FullName), Ref: getenv("GITHUB_REF"),
+		Provider: "github", Repository: cmp.Or(getenv("GITHUB_REPOSITORY"), e.Repository.FullName), Ref: getenv("GITHUB_REF"),
 		Commit: getenv("GITHUB_SHA"), Workflow: getenv("GITHUB_WORKFLOW"), WorkflowRunID: getenv("GITHUB_RUN_ID"),
 		Attempt: getenv("GITHUB_RUN_ATTEMPT"), Event: getenv("GITHUB_EVENT_NAME"), DefaultBranch: e.Repository.DefaultBranch,
 	}
@@ -117,7 +118,7 @@ func github(getenv func(string) string, raw []byte) (Metadata, error) {
 func gitlab(getenv func(string) string) Metadata {
 	m := Metadata{
 		Provider: "gitlab", Repository: getenv("CI_PROJECT_PATH"), Ref: getenv("CI_COMMIT_REF_NAME"),
-		Branch: either(getenv("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME"), getenv("CI_COMMIT_BRANCH")),
+		Branch: cmp.Or(getenv("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME"), getenv("CI_COMMIT_BRANCH")),
 		Commit: getenv("CI_COMMIT_SHA"), Workflow: getenv("CI_JOB_NAME"), WorkflowRunID: getenv("CI_PIPELINE_ID"),
 		RunURL: getenv("CI_PIPELINE_URL"), Event: getenv("CI_PIPELINE_SOURCE"), DefaultBranch: getenv("CI_DEFAULT_BRANCH"),
 		Base: getenv("CI_MERGE_REQUEST_DIFF_BASE_SHA"), Head: getenv("CI_COMMIT_SHA"),

@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -57,7 +58,7 @@ func WriteResolution(w io.Writer, r Resolution, o view.Options) error {
 // WriteResult writes how a job ended.
 func WriteResult(w io.Writer, r Result, o view.Options) error {
 	var b view.Details
-	b.Status("Verdict", either(string(r.GateVerdict), r.State))
+	b.Status("Verdict", cmp.Or(string(r.GateVerdict), r.State))
 	if r.FailureReason != "" {
 		b.Add("Reason", r.FailureReason)
 	}

@@ -39,8 +39,8 @@ func stability(m matched) *Stability {
 	repeated, fewest := false, maxPassK
 	for _, c := range m.cases {
 		b, k := c.baseline.tally(), c.candidate.tally()
-		s.Baseline.add(b)
-		s.Candidate.add(k)
+		s.Baseline.Add(b)
+		s.Candidate.Add(k)
 		baseline, candidate = append(baseline, b), append(candidate, k)
 		repeated = repeated || b.Trials > 1 || k.Trials > 1
 		fewest = min(fewest, b.Trials, k.Trials)
@@ -56,7 +56,8 @@ func stability(m matched) *Stability {
 	return &s
 }
 
-func (s *SideStability) add(t stats.Tally) {
+// Add counts a case.
+func (s *SideStability) Add(t stats.Tally) {
 	switch stats.StabilityOf(t).Passes {
 	case stats.Always:
 		s.Always++

@@ -119,10 +119,6 @@ func (s *Spec) tally() (all stats.Tally) {
 	return all
 }
 
-// chosenTrials is how long a test is at most where nobody says, as that of
-// package stats.
-const chosenTrials = 112
-
 // maxReserve bounds how many trials of each case are kept in reserve.
 const maxReserve = 10
 
@@ -134,7 +130,7 @@ func (s *Spec) fitTrials() error {
 			fmt.Sprintf("--max-trials %d or less", most), false}
 	}
 	if s.Aim.MaxTrials == 0 {
-		s.Aim.MaxTrials = min(chosenTrials, most)
+		s.Aim.MaxTrials = min(stats.ChosenTrials, most)
 	}
 	return nil
 }
@@ -181,9 +177,9 @@ func (t *Test) decidable(s Spec) error {
 		return &Refused{fmt.Sprintf("with the %d trials that the baseline has of these cases no candidate could be called regressed, even if it failed every time",
 			s.tally().Trials), fmt.Sprintf("run the baseline's agent with --repetitions %d or more, and agentclash baseline set it", t.enoughEach()), true}
 	}
-	for more := s.Aim.MaxTrials * 2; more < 2*chosenTrials; more *= 2 {
+	for more := s.Aim.MaxTrials * 2; more < 2*stats.ChosenTrials; more *= 2 {
 		longer, next := *t, s.Aim
-		next.MaxTrials = min(more, chosenTrials)
+		next.MaxTrials = min(more, stats.ChosenTrials)
 		if err := longer.make(next, s.tally()); err == nil && longer.worst() == stats.Regressed {
 			return &Refused{fmt.Sprintf("with --max-trials %d no candidate could be called regressed, even if it failed every time", s.Aim.MaxTrials),
 				fmt.Sprintf("--max-trials %d", next.MaxTrials), false}
@@ -208,7 +204,7 @@ func (t *Test) worst() stats.Decision {
 // enoughEach is how many trials of each case would be enough if all had passed.
 func (t *Test) enoughEach() int {
 	full := *t
-	for n := 2; n < chosenTrials; n++ {
+	for n := 2; n < stats.ChosenTrials; n++ {
 		full.Cases = nil
 		for _, c := range t.Cases {
 			full.Cases = append(full.Cases, Case{c.CaseKey, n, n})
@@ -217,7 +213,7 @@ func (t *Test) enoughEach() int {
 			return n
 		}
 	}
-	return chosenTrials
+	return stats.ChosenTrials
 }
 
 // Place is a planned trial.
@@ -273,9 +269,6 @@ func (t *Test) earlier(c Case) []bool {
 	return passed
 }
 
-// maxTrials is the longest test that package stats makes.
-const maxTrials = 500
-
 // maxStored bounds what a test may say that was read from somewhere.
 const maxStored = 1_000_000
 
@@ -291,7 +284,7 @@ func (t *Test) check() error {
 		total += c.Trials
 	}
 	switch {
-	case len(t.Cases) == 0 || t.MaxTrials < 1 || t.MaxTrials > maxTrials || total > maxStored:
+	case len(t.Cases) == 0 || t.MaxTrials < 1 || t.MaxTrials > stats.MaxTrials || total > maxStored:
 		return errors.New("the sequential test has no cases or no trials, or too many")
 	case t.Reserve < 0 || t.Reserve > maxReserve || t.Reserve > 0 && t.Limits == nil:
 		return fmt.Errorf("the sequential test cannot have %d trials of each case in reserve", t.Reserve)

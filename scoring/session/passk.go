@@ -66,17 +66,9 @@ func success(tallies []stats.Tally, seed uint32) TaskSuccess {
 	for _, t := range tallies {
 		s.Successes, s.Trials = s.Successes+t.Passed, s.Trials+t.Trials
 		rates = append(rates, t.Rate())
-		of := stats.StabilityOf(t)
-		switch of.Passes {
-		case stats.Always:
-			s.Always++
-		case stats.Sometimes:
-			s.Sometimes++
-		case stats.Never:
-			s.Never++
-		}
-		if of.FlipRate != nil {
-			flips = append(flips, *of.FlipRate)
+		s.Add(t)
+		if rate := stats.StabilityOf(t).FlipRate; rate != nil {
+			flips = append(flips, *rate)
 		}
 	}
 	if s.Trials == 0 {

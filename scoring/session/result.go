@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/agentclash/agentclash/scoring/compare"
 	"github.com/agentclash/agentclash/scoring/stats"
 )
 
@@ -80,10 +81,8 @@ type TaskSuccess struct {
 	Interval *stats.Interval `json:"interval"`
 	// How alike the trials of a case end: cases whose trials always, sometimes and
 	// never passed, and the mean chance that two trials of a case end differently.
-	Always    int      `json:"always"`
-	Sometimes int      `json:"sometimes"`
-	Never     int      `json:"never"`
-	FlipRate  *float64 `json:"flip_rate"`
+	compare.SideStability
+	FlipRate *float64 `json:"flip_rate"`
 }
 
 // ByK is pass@k or pass^k for each k that was observed: the means over cases of

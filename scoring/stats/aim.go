@@ -14,9 +14,9 @@ type Aim struct {
 // 0.8 at a false-alarm rate of 0.05.
 func DefaultAim() Aim { return Aim{Drop: 0.2, Alpha: 0.05, Power: 0.8} }
 
-// longest bounds the trials of any sequential test, and of the baseline that
+// MaxTrials bounds the trials of any sequential test, and of the baseline that
 // one is made for.
-const longest = 500
+const MaxTrials = 500
 
 func (a Aim) check() error {
 	switch {
@@ -26,8 +26,8 @@ func (a Aim) check() error {
 		return fmt.Errorf("the rate of false alarms is between 0 and 0.5, such as 0.05, not %v", a.Alpha)
 	case !(a.Power >= 0.5 && a.Power < 1):
 		return fmt.Errorf("the power is from 0.5 to below 1, such as 0.8, not %v", a.Power)
-	case a.MaxTrials < 0 || a.MaxTrials > longest:
-		return fmt.Errorf("a sequential test has 1 to %d trials, not %d", longest, a.MaxTrials)
+	case a.MaxTrials < 0 || a.MaxTrials > MaxTrials:
+		return fmt.Errorf("a sequential test has 1 to %d trials, not %d", MaxTrials, a.MaxTrials)
 	}
 	return nil
 }

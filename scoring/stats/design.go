@@ -126,7 +126,7 @@ func (a Arms) Power(drop, alpha float64) float64 {
 // enumerated.
 func (a Arms) MinimalDrop(alpha, power float64) (drop float64, found bool) {
 	ok := func(d float64) bool { return a.Power(d, alpha) >= power }
-	if min(a.Baseline, a.Candidate) < 1 || max(a.Baseline, a.Candidate) > longest || !(a.Rate > 0 && a.Rate <= 1) || !ok(a.Rate) {
+	if min(a.Baseline, a.Candidate) < 1 || max(a.Baseline, a.Candidate) > MaxTrials || !(a.Rate > 0 && a.Rate <= 1) || !ok(a.Rate) {
 		return 0, false
 	}
 	return least(a.Rate, 1e-3, ok), true

@@ -28,12 +28,12 @@ func Against(rate float64, a Aim) (*Sequential, error) {
 	if err != nil {
 		return nil, err
 	}
-	for last := fixed.Trials; last <= longest; last += 1 + fixed.Trials/10 {
+	for last := fixed.Trials; last <= MaxTrials; last += 1 + fixed.Trials/10 {
 		if s := sprt(rate, a, last); s.Operate(rate-a.Drop).Regressed >= a.Power {
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("a drop of %v from %v needs more than %d trials: look for a larger one", a.Drop, rate, longest)
+	return nil, fmt.Errorf("a drop of %v from %v needs more than %d trials: look for a larger one", a.Drop, rate, MaxTrials)
 }
 
 // cleared is the share of the permitted misses that may be called no

@@ -42,7 +42,7 @@ func NewMatched(a Aim) (*Matched, error) {
 		return nil, err
 	}
 	if a.MaxTrials == 0 {
-		a.MaxTrials = storedTrials
+		a.MaxTrials = ChosenTrials
 	}
 	m := &Matched{Method: "sequential McNemar (matched trials)", MaxTrials: a.MaxTrials, FalseClear: 1 - a.Power}
 	for i := range stakes {

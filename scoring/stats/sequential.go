@@ -47,7 +47,7 @@ func (s *Sequential) UnmarshalJSON(doc []byte) error {
 	if err := json.Unmarshal(doc, &k); err != nil {
 		return err
 	}
-	if k.MaxTrials < 1 || k.MaxTrials > longest || len(k.Clear) != k.MaxTrials || len(k.Alarm) != k.MaxTrials {
+	if k.MaxTrials < 1 || k.MaxTrials > MaxTrials || len(k.Clear) != k.MaxTrials || len(k.Alarm) != k.MaxTrials {
 		return fmt.Errorf("a sequential test of %d trials has as many limits each way, not %d and %d", k.MaxTrials, len(k.Clear), len(k.Alarm))
 	}
 	for i := range k.MaxTrials {

@@ -33,10 +33,10 @@ type Stored struct {
 	ratios     []*mixture // by failures of the baseline
 }
 
-// storedTrials is the horizon of a test against a stored baseline when the aim
+// ChosenTrials is the horizon of a test against a stored baseline when the aim
 // has none: twice the trials of the fixed design with two arms for 90 % and a
 // drop of 0.2.
-const storedTrials = 112
+const ChosenTrials = 112
 
 // clearedStored is the share of the permitted misses that may be called no
 // regression. It is lower than with a known rate: a stored baseline leaves more
@@ -54,9 +54,9 @@ func NewStored(baselineTrials int, a Aim) (*Stored, error) {
 		return nil, errors.New("a stored baseline needs at least one valid trial")
 	}
 	if a.MaxTrials == 0 {
-		a.MaxTrials = storedTrials
+		a.MaxTrials = ChosenTrials
 	}
-	s := &Stored{aim: a, trials: min(baselineTrials, longest)}
+	s := &Stored{aim: a, trials: min(baselineTrials, MaxTrials)}
 	nodes := newNodes(s.trials+a.MaxTrials, a.MaxTrials, a.Drop)
 	for failed := range s.trials + 1 {
 		s.ratios = append(s.ratios, nodes.after(failed, s.trials))
@@ -105,7 +105,7 @@ func (s *Stored) Sequential(baseline Tally) (*Sequential, error) {
 	if err := baseline.check(); err != nil {
 		return nil, err
 	}
-	if min(baseline.Trials, longest) != s.trials {
+	if min(baseline.Trials, MaxTrials) != s.trials {
 		return nil, errors.New("the baseline has another number of trials than the test was made for")
 	}
 	failed := baseline.failed()
