@@ -203,6 +203,8 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution, around surroun
 	defer cancel(nil)
 	people := a.people(db, e)
 	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) }, people)
+	wait = sync.OnceValue(wait)
+	defer wait() // whatever happens: the terminal is given back
 	stop := a.beat(ctx, db, e.plan.RunID, cancel)
 	deps := engine.Deps{
 		Sink: event.Tee(recorder, append(screen, around.traces...)...), Clients: e.clients.agents, Programs: e.clients.programs, Judges: e.clients.judges,
