@@ -88,9 +88,12 @@ func trials(s State, f Frame, from, to int, part string) view.Table {
 	if f.Filter != "" {
 		title += " /" + f.Filter
 	}
+	state, what := view.Column{Title: "STATE"}, view.Column{Title: "WHAT"}
+	if f.Width >= roomy { // what changes then moves nothing
+		state.Min, state.Keep, what.Min = len("verification"), true, len(writing)
+	}
 	t := view.Table{Columns: []view.Column{
-		{Title: title}, {Title: "AGENT", Spare: true}, {Title: "STATE", Min: len("verification"), Keep: f.Width >= roomy},
-		{Title: "WHAT", Min: len(writing)}, {Title: "QUIET", Right: true, Keep: true}, {Title: "TOOK", Right: true, Keep: true, Spare: true},
+		{Title: title}, {Title: "AGENT", Spare: true}, state, what, {Title: "QUIET", Right: true, Keep: true}, {Title: "TOOK", Right: true, Keep: true, Spare: true},
 	}}
 	for i := from; i < to; i++ {
 		r := s.row(f.place(i))
@@ -116,7 +119,7 @@ func runningCells(name string, row Row, now time.Time) []view.Cell {
 	}
 	doing := r.Doing
 	if r.Step > 0 {
-		doing = "step " + strconv.Itoa(r.Step) + " " + doing
+		doing = "step " + strconv.Itoa(r.Step) + ": " + doing
 	}
 	return []view.Cell{view.Text(name), view.Text(row.Lane), {Text: r.Phase, Style: view.Busy},
 		view.Text(doing), quiet, view.Text(clock(now.Sub(r.StartedAt)))}

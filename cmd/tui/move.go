@@ -114,7 +114,7 @@ func (m model) beginFilter() model {
 	input := newInput("/ ", maxFilter, m.frame.Width)
 	input.SetValue(m.frame.Filter)
 	m.filter = &input
-	m.frame.Filtering, m.frame.Open = input.View(), false
+	m.frame.Filtering, m.frame.Open, m.frame.Focus = input.View(), false, OnTrials
 	return m
 }
 
