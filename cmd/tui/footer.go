@@ -80,4 +80,7 @@ var legend = []string{
 	"case:NAME and outcome:WORD look there only.",
 }
 
+// Keys are all that the screen knows, for the page that says what they do.
+func Keys() []widget.Key { return keys }
+
 func help(f Frame) []string { return widget.Help(keys, legend, f.Width, f.body(), f.Color) }

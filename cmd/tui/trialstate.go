@@ -118,8 +118,11 @@ func (s *State) doing(r *Running, e event.Event, at time.Time) string {
 	case event.TurnAwaiting:
 		s.awaiting(r, e, at)
 		return waiting
-	case event.TurnAssistant, event.TurnUser, event.TurnExpired:
+	case event.TurnAssistant:
 		s.awaiting(r, e, at)
+	case event.TurnUser, event.TurnExpired:
+		s.awaiting(r, e, at)
+		return "next step"
 	case event.TurnAsked:
 		return "simulated user"
 	case event.CommandStart:
