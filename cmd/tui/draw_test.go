@@ -213,3 +213,13 @@ func TestTheBarIsFullWhenAllIsDoneAndNotBefore(t *testing.T) {
 		}
 	}
 }
+
+// A message that is written hides nothing of what it answers.
+func TestDrawKeepsTheEndOfTheTranscriptAboveAMessage(t *testing.T) {
+	t.Parallel()
+	to := &tui.Awaited{TrialID: "trial0-1", Name: "case-1#1", Said: "Which one?"}
+	lines := strings.Split(draw(talking(), tui.Frame{Width: 80, Height: 24, Now: noon, Open: true, To: to, Input: "> this"}), "\n")
+	if got, want := strings.Join(lines[19:], "|"), "The parser took the empty text for a number||To model-a, case-1#1 · enter sends, esc leaves|it said: Which one?|> this"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -7,6 +7,17 @@ import (
 	"github.com/agentclash/agentclash/cmd/view"
 )
 
+// footerLines is how many lines the footer has: one, or a message that is written.
+func (f Frame) footerLines() int {
+	switch {
+	case f.To == nil:
+		return 1
+	case f.To.Said == "":
+		return 2
+	}
+	return 3
+}
+
 func footer(s State, f Frame) string {
 	switch {
 	case s.Status != "":

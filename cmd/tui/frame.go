@@ -106,7 +106,7 @@ const (
 )
 
 // body is how many lines there are between header and footer.
-func (f Frame) body() int { return max(0, f.Height-f.headerLines()-1) }
+func (f Frame) body() int { return max(0, f.Height-f.headerLines()-f.footerLines()) }
 
 // layout shares the body among its parts.
 func (f Frame) layout(s State) box {

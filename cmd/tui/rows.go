@@ -16,9 +16,6 @@ type Row struct {
 	ended   *Ended
 }
 
-// same says that two rows are of the same attempt, whatever has become of it.
-func (r Row) same(other Row) bool { return r.TrialID == other.TrialID && r.Attempt == other.Attempt }
-
 // rows is how many there are: what runs, the longest first, then what did not pass
 // and what passed, the newest first.
 func (s *State) rows() int { return len(s.Running) + len(s.Problems) + len(s.Passes) }

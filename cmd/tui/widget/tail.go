@@ -1,6 +1,8 @@
 package widget
 
 import (
+	"cmp"
+
 	"github.com/agentclash/agentclash/engine/event"
 )
 
@@ -30,7 +32,7 @@ type Entry struct {
 }
 
 const (
-	// maxTail bounds what is kept of a trial, in bytes of facts and of entries.
+	// maxTail is what is kept of a trial where nothing else is said.
 	maxTail = 48 << 10
 	// maxEntry bounds one entry: of what is being written its end is kept, of
 	// everything else its beginning.
@@ -42,6 +44,9 @@ const (
 // come, so that a trial that nobody looks at costs next to nothing. What it
 // takes is bounded, however much is said.
 type Tail struct {
+	// Most is how much is kept, in bytes of facts and of entries; 0 is 48 KB.
+	Most int
+
 	pending []said
 	size    int // bytes pending
 	entries []Entry
@@ -70,10 +75,12 @@ func (t *Tail) Apply(e event.Event) {
 		return
 	}
 	t.pending = append(t.pending, said{fact: e})
-	if t.size += len(e.Payload); t.size > maxTail {
+	if t.size += len(e.Payload); t.size > t.most() {
 		t.read()
 	}
 }
+
+func (t *Tail) most() int { return cmp.Or(t.Most, maxTail) }
 
 // write takes text that a model writes.
 func (t *Tail) write(text string) {
@@ -113,7 +120,7 @@ func (t *Tail) read() {
 	clear(t.pending) // lets go of the payloads
 	t.pending, t.size = t.pending[:0], 0
 	n := 0
-	for ; t.bytes > maxTail && n < len(t.entries)-1; n++ {
+	for ; t.bytes > t.most() && n < len(t.entries)-1; n++ {
 		t.bytes -= t.entries[n].bytes()
 	}
 	if n > 0 {

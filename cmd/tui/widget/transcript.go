@@ -74,9 +74,6 @@ func (t *Transcript) anchor() (id, offset int) {
 	return -1, 0
 }
 
-// Reset begins another transcript at its end.
-func (t *Transcript) Reset() { *t = Transcript{} }
-
 // Scroll moves by so many lines; room is how many are shown. Who comes to the
 // end follows it again.
 func (t *Transcript) Scroll(by, room int) {

@@ -70,7 +70,7 @@ func TestTailIsBounded(t *testing.T) {
 			tail.Apply(fact(event.ToolStarted, event.Tool{ToolName: long, Arguments: json.RawMessage(`{"a":"` + long + `"}`)}))
 			tail.Apply(fact(event.ToolDone, event.Tool{ToolName: "t", Result: &event.ToolResult{Content: long}}))
 			tail.Apply(fact(event.CallDone, event.CallEnd{OutputText: long}))
-			for range 1000 {
+			for range 300 {
 				tail.Apply(text(fmt.Sprint(i, " of what is written;")))
 			}
 			if look {
