@@ -38,10 +38,10 @@ type tick time.Time
 
 func (m model) Init() tea.Cmd { return m.next() }
 
-// next waits for the next frame.
+// next waits until it is time to look again.
 func (m model) next() tea.Cmd {
 	now := m.screen.o.Now
-	return tea.Tick(time.Second/framesPerSecond, func(time.Time) tea.Msg { return tick(now()) })
+	return tea.Tick(time.Second/looksPerSecond, func(time.Time) tea.Msg { return tick(now()) })
 }
 
 // Update does no I/O: it looks at the state in memory, and what a key asks of

@@ -57,8 +57,11 @@ func (s *State) match(f widget.Filter) []int {
 	return places
 }
 
-// find is the entry of the list that is a row's, -1 when it is not there.
+// find is the entry of the list that is a row's, -1 when it is not there or there is no row.
 func (f Frame) find(s State, row Row) int {
+	if row.TrialID == "" {
+		return -1
+	}
 	for i := range f.trials(s) {
 		if s.isAt(f.place(i), row) {
 			return i

@@ -39,8 +39,8 @@ type Options struct {
 }
 
 // Screen shows a run as it goes on. It is an event.Sink that never waits for
-// the terminal: facts are folded into a state, and the state is painted at
-// most ten times a second.
+// the terminal: facts are folded into a state, and the state is looked at
+// five times a second and painted ten times at most.
 type Screen struct {
 	o    Options
 	draw func(State, Frame) string
@@ -156,8 +156,12 @@ func (s *Screen) failure() error {
 	return s.failed
 }
 
-// framesPerSecond is how often the screen is painted at most.
-const framesPerSecond = 10
+const (
+	// framesPerSecond is how often the screen is painted at most, such as after keys.
+	framesPerSecond = 10
+	// looksPerSecond is how often it looks for news.
+	looksPerSecond = 5
+)
 
 // Run shows the screen until the run has finished, Close is called or ctx is
 // done, and leaves the terminal as it was. The keys that stop do not end it:

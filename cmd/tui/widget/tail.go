@@ -56,6 +56,11 @@ type Tail struct {
 	lastID  int
 }
 
+// deltaPart is what is read of a piece of text: there are many.
+type deltaPart struct {
+	Text string `json:"text_delta"`
+}
+
 // said is a fact that has not been read, or text that was written.
 type said struct {
 	fact event.Event
@@ -65,9 +70,8 @@ type said struct {
 // Apply takes a fact of the trial into account.
 func (t *Tail) Apply(e event.Event) {
 	if e.Type == event.OutputDelta {
-		v, err := event.Decode[event.TextDelta](e)
-		if err == nil && v.TextDelta != "" {
-			t.write(v.TextDelta)
+		if v, err := event.Decode[deltaPart](e); err == nil && v.Text != "" {
+			t.write(v.Text)
 		}
 		return
 	}
