@@ -203,6 +203,8 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution, around surroun
 	defer cancel(nil)
 	people := a.people(db, e)
 	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) }, people)
+	wait = sync.OnceValue(wait)
+	defer func() { _ = wait() }() // also when there is a panic: the terminal is given back
 	stop := a.beat(ctx, db, e.plan.RunID, cancel)
 	deps := engine.Deps{
 		Sink: event.Tee(recorder, append(screen, around.traces...)...), Clients: e.clients.agents, Programs: e.clients.programs, Judges: e.clients.judges,
@@ -245,11 +247,11 @@ func (a *app) screen(ctx context.Context, e execution, interrupt func(), people 
 		if errors.Is(err, tui.ErrLeave) {
 			a.p.Exit(statusInterrupted)
 		}
+		a.live.CompareAndSwap(s, nil) // what is said from now on is said below it
 		shown <- err
 	}()
 	return []event.Sink{s}, func() error {
 		s.Close()
-		defer a.live.Store(nil)
 		return <-shown
 	}
 }

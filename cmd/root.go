@@ -154,6 +154,9 @@ func (a *app) interruptible(ctx context.Context) (context.Context, func()) {
 			select {
 			case <-signals:
 				if a.p.Now().Sub(first) >= together {
+					if s := a.live.Load(); s != nil {
+						s.Leave() // the terminal is the person's again
+					}
 					a.p.Exit(statusInterrupted)
 					return
 				}

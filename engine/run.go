@@ -467,7 +467,7 @@ func StartOf(p *plan.Plan) event.RunStart {
 		Name: p.Name, Pack: p.Pack, InputSet: p.InputSet, Mode: p.Mode, Sandbox: p.Sandbox.Kind,
 		Cases: len(p.Cases), Repetitions: p.Options.Repetitions, Trials: len(p.Trials), Concurrency: p.Options.Concurrency,
 	}
-	s.Cache = p.Cache
+	s.Cache, s.BudgetUSD, s.ChargedUSD = p.Cache, p.Options.BudgetUSD, p.Before.ChargedUSD
 	if p.Recording != nil {
 		s.Replay = p.Recording.Digest
 	}

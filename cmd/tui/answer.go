@@ -37,7 +37,7 @@ func (w Awaited) same(other Awaited) bool {
 }
 
 // awaiting notes that a conversation waits for a person, or does so no more.
-func (s *State) awaiting(r *Running, e event.Event) {
+func (s *State) awaiting(r *Running, e event.Event, at time.Time) {
 	switch e.Type {
 	case event.TurnAssistant:
 		v, _ := event.Decode[event.AssistantTurn](e)
@@ -50,7 +50,7 @@ func (s *State) awaiting(r *Running, e event.Event) {
 		}
 		s.Awaiting = append(s.Awaiting, Awaited{
 			TrialID: e.TrialID, Attempt: e.Attempt, Turn: v.TurnIndex, Lane: r.Lane, Name: r.Name, Phase: clean(v.PhaseID),
-			Hint: clean(v.PromptHint), Said: r.said, Until: e.OccurredAt.Add(time.Duration(v.TimeoutMS) * time.Millisecond),
+			Hint: clean(v.PromptHint), Said: r.said, Until: at.Add(time.Duration(v.TimeoutMS) * time.Millisecond),
 		})
 		return
 	}
@@ -76,9 +76,7 @@ func (m model) begin() model {
 	if m.answer != nil {
 		next = (slices.IndexFunc(m.state.Awaiting, m.answer.to.same) + 1) % len(m.state.Awaiting)
 	}
-	input := textinput.New()
-	input.Prompt, input.CharLimit, input.Width = "> ", maxAnswer, max(m.frame.Width-4, 8)
-	input.Focus()
+	input := newInput("> ", maxAnswer, m.frame.Width)
 	m.answer = &answering{to: m.state.Awaiting[next], input: input}
 	return m.show()
 }
@@ -96,7 +94,7 @@ func (m model) show() model {
 }
 
 // write takes a key while a message is open.
-func (m model) write(msg tea.KeyMsg) (tea.Model, tea.Cmd) {
+func (m model) write(msg tea.KeyMsg) (model, tea.Cmd) {
 	switch msg.String() {
 	case "ctrl+c":
 		m.answer = nil
@@ -110,15 +108,22 @@ func (m model) write(msg tea.KeyMsg) (tea.Model, tea.Cmd) {
 	case "enter":
 		to, text, send := m.answer.to, m.answer.input.Value(), m.screen.o.People.Answer
 		m.answer = nil
-		return m.show(), func() tea.Msg { return answered{send(to, text)} }
+		return m.show(), m.screen.guard(func() tea.Msg { return answered{send(to, text)} })
 	}
 	input, cmd := m.answer.input.Update(msg)
 	m.answer = &answering{m.answer.to, input}
 	return m.show(), cmd
 }
 
-// still closes a message that nobody waits for any more.
+// still closes a message that nobody waits for any more, and a question about a
+// trial that has ended.
 func (m model) still() model {
+	if m.question != nil && m.frame.Question != "" {
+		of := m.question.of
+		if !slices.ContainsFunc(m.state.Running, func(r Running) bool { return r.TrialID == of.TrialID && r.Attempt == of.Attempt }) {
+			m.question, m.frame.Question, m.frame.Notice = nil, "", of.Name+" has ended"
+		}
+	}
 	if m.answer != nil && !slices.ContainsFunc(m.state.Awaiting, m.answer.to.same) {
 		m.answer = nil
 		m.screen.Note(m.frame.To.Name + " does not wait any more")
@@ -130,7 +135,7 @@ func (m model) still() model {
 // prompt are the lines of a message that is open: to whom it is, what they said
 // last, and what is written so far.
 func prompt(s State, f Frame) []string {
-	to := "To " + who(s, *f.To)
+	to := "To " + speaker(s, *f.To)
 	if f.To.Hint != "" {
 		to += " (" + f.To.Hint + ")"
 	}
@@ -141,9 +146,9 @@ func prompt(s State, f Frame) []string {
 	return append(lines, f.Input)
 }
 
-func who(s State, w Awaited) string {
-	if w.Lane >= 0 && w.Lane < len(s.Lanes) {
-		return s.Lanes[w.Lane].Label + ", " + w.Name
+func speaker(s State, w Awaited) string {
+	if label := s.Label(w.Lane); label != "" {
+		return label + ", " + w.Name
 	}
 	return w.Name
 }
@@ -151,15 +156,12 @@ func who(s State, w Awaited) string {
 // call says that somebody is waited for.
 func call(s State, f Frame) string {
 	w := s.Awaiting[0]
-	text := who(s, w) + " waits for you"
+	text := speaker(s, w) + " waits for you"
 	if rest := w.Until.Sub(f.Now); rest > 0 {
 		text += " (" + clock(rest) + ")"
 	}
 	if w.Hint != "" {
 		text += ": " + w.Hint
-	}
-	if f.Refused != "" {
-		text = "not sent: " + f.Refused + " · " + text
 	}
 	return view.Waiting.Paint("a answer · "+text, f.Color)
 }

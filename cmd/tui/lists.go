@@ -1,170 +1,78 @@
 package tui
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/agentclash/agentclash/cmd/tui/widget"
 	"github.com/agentclash/agentclash/cmd/view"
 )
 
-// section is one list of the screen.
-type section struct {
-	focus   Focus
-	entries int
-	height  int // lines, with its heading; 0 is not shown
-	table   func(from, to int) view.Table
-}
-
-// layout shares the lines of the body among the lists.
-func layout(s State, f Frame) (sections []section, gap bool) {
-	sections = []section{lanes(s), running(s, f.Now), problems(s)}
-	return sections, share(sections, f.Focus, f.body())
-}
-
 // lists draws the lists that there is room for.
-func lists(s State, f Frame) []string {
-	sections, gap := layout(s, f)
+func lists(s State, f Frame, b box) []string {
 	var lines []string
-	for _, sec := range sections {
-		if sec.height == 0 {
-			continue
-		}
-		if gap {
-			lines = append(lines, "")
-		}
-		lines = append(lines, sec.draw(f)...)
+	if b.lanes > 0 {
+		look := widget.Look{Width: b.width, Height: b.lanes, Color: f.Color, Focus: f.Focus == OnLanes, Cursor: f.Focus == OnLanes}
+		lines = f.Lanes.Draw(len(s.Lanes), look, func(from, to int) view.Table { return lanes(s, from, to, part(f.Lanes, len(s.Lanes), b.lanes-1)) })
+	}
+	if b.trials == 0 {
+		return lines
+	}
+	if b.gap {
+		lines = append(lines, "")
+	}
+	n := f.trials(s)
+	if n == 0 {
+		return append(lines, "  "+view.Faint.Paint(nothing(s, f), f.Color))
+	}
+	look := widget.Look{Width: b.width, Height: b.trials, Color: f.Color, Focus: f.Focus == OnTrials, Cursor: true}
+	rows := f.Trials.Draw(n, look, func(from, to int) view.Table { return trials(s, f, from, to, part(f.Trials, n, b.trials-1)) })
+	lines = append(lines, rows...)
+	for len(lines) < b.lanes+b.trials { // what stands below stays where it is
+		lines = append(lines, "")
 	}
 	return lines
 }
 
-// minSection is a heading and one entry.
-const minSection = 2
-
-// full is the height that shows every entry.
-func (sec section) full() int { return sec.entries + 1 }
-
-// share gives each list its lines and reports whether there is room for an
-// empty one above each. When not even their shortest forms fit, the running
-// trials go first and the lanes next, because what went wrong is what a person
-// looks for; the list that has the focus stays. What is left goes to the focus
-// and then to the shortest.
-func share(sections []section, focus Focus, height int) (gap bool) {
-	left, shown := height, 0
-	for i := range sections {
-		if sections[i].entries > 0 {
-			sections[i].height = minSection
-			left -= minSection
-			shown++
-		}
+// nothing is what stands where there is no trial.
+func nothing(s State, f Frame) string {
+	if f.Filter != "" {
+		return "no trial matches " + view.SanitizeLine(f.Filter) + " · esc shows all"
 	}
-	for _, victim := range []Focus{RunningTrials, Lanes, Problems} {
-		for i := range sections {
-			if left < 0 && sections[i].focus == victim && victim != focus && sections[i].height > 0 {
-				sections[i].height = 0
-				left += minSection
-				shown--
-			}
-		}
+	if s.Status == "" {
+		return "no trial has begun"
 	}
-	if left < 0 {
-		for i := range sections {
-			sections[i].height = min(sections[i].height, max(0, height))
-		}
-		return false
-	}
-	if gap = height >= 4*shown; gap {
-		left -= shown
-	}
-	for ; left > 0; left-- {
-		i := neediest(sections, focus)
-		if i < 0 {
-			break
-		}
-		sections[i].height++
-	}
-	return gap
+	return "no trial was run"
 }
 
-// neediest is the list to give the next line to, or -1 when all are full.
-func neediest(sections []section, focus Focus) int {
-	best := -1
-	for i, sec := range sections {
-		if sec.height == 0 || sec.height >= sec.full() {
-			continue
-		}
-		if sec.focus == focus {
-			return i
-		}
-		if best < 0 || sec.height < sections[best].height {
-			best = i
-		}
+// part says which entries of a list are shown when they are not all.
+func part(l widget.List, n, room int) string {
+	if n <= room {
+		return ""
 	}
-	return best
+	l = l.Keep(n, room)
+	return fmt.Sprintf(" %d-%d of %d", l.Top+1, min(n, l.Top+max(1, room)), n)
 }
 
-// scrolls says whether the list is the one that scrolls.
-func (sec section) scrolls(f Frame) bool {
-	return sec.focus == f.Focus || f.Focus == Balanced && sec.focus == Problems
-}
-
-// room is how many entries the list shows.
-func (sec section) room() int { return max(1, sec.height-1) }
-
-// maxScroll is how far the list that scrolls can be scrolled.
-func maxScroll(s State, f Frame) int {
-	sections, _ := layout(s, f)
-	for _, sec := range sections {
-		if sec.scrolls(f) {
-			return max(0, sec.entries-sec.room())
-		}
-	}
-	return 0
-}
-
-// wide is the width from which on headings say what part of a list is shown.
-const wide = 60
-
-// draw writes the heading and as many entries as there is room for. The
-// heading says which ones when they are not all.
-func (sec section) draw(f Frame) []string {
-	from := 0
-	if sec.scrolls(f) {
-		from = max(0, min(f.Scroll, sec.entries-sec.room()))
-	}
-	to := min(sec.entries, from+sec.room())
-	t := sec.table(from, to)
-	if sec.focus == f.Focus {
-		t.Columns[0].Title = "▸ " + t.Columns[0].Title
-	}
-	if to-from < sec.entries && f.Width >= wide {
-		t.Columns[0].Title += fmt.Sprintf(" %d-%d of %d", from+1, to, sec.entries)
-	}
-	var b bytes.Buffer
-	_ = t.Write(&b, view.Options{Color: f.Color, Width: f.Width}) // a buffer takes everything
-	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	return lines[:min(len(lines), sec.height)]
-}
-
-func lanes(s State) section {
-	return section{focus: Lanes, entries: len(s.Lanes), table: func(from, to int) view.Table {
-		t := view.Table{Columns: []view.Column{
-			{Title: "AGENT"}, {Title: "DONE", Right: true, Keep: true}, {Title: "PASSED", Right: true, Keep: true},
-			{Title: "FAILED", Right: true, Keep: true}, {Title: "INVALID", Right: true, Keep: true}, {Title: "NOW", Spare: true},
-		}}
-		for i := from; i < to; i++ {
-			l := s.Lanes[i]
-			done := strconv.Itoa(l.Done())
-			if s.PerLane > 0 {
-				done += "/" + strconv.Itoa(s.PerLane)
-			}
-			t.Add(view.Text(l.Label), view.Text(done), counted(l.Passed, view.Good), counted(l.Failed, view.Bad),
-				counted(l.Invalid, view.Waiting), view.Text(now(s.Running, i)))
-		}
-		return t
+func lanes(s State, from, to int, part string) view.Table {
+	t := view.Table{Columns: []view.Column{
+		{Title: "AGENT" + part, Min: len("AGENT 10-19 of 99")}, {Title: "DONE", Right: true, Keep: true}, {Title: "PASSED", Right: true, Keep: true},
+		{Title: "FAILED", Right: true, Keep: true}, {Title: "INVALID", Right: true, Keep: true}, {Title: "NOW", Spare: true},
 	}}
+	for _, l := range s.Lanes[from:to] {
+		done := strconv.Itoa(l.Done())
+		if s.PerLane > 0 {
+			done += "/" + strconv.Itoa(s.PerLane)
+		}
+		now := l.Now
+		if l.Running > 1 {
+			now += " +" + strconv.Itoa(l.Running-1)
+		}
+		t.Add(view.Text(l.Label), view.Text(done), counted(l.Passed, view.Good), counted(l.Failed, view.Bad),
+			counted(l.Invalid, view.Waiting), view.Cell{Text: now, Style: view.Faint})
+	}
+	return t
 }
 
 func counted(n int, style view.Style) view.Cell {
@@ -174,59 +82,47 @@ func counted(n int, style view.Style) view.Cell {
 	return view.Cell{Text: strconv.Itoa(n), Style: style}
 }
 
-// now is what a lane does: its longest running trial, and how many more.
-func now(trials []Running, lane int) string {
-	text, more := "", 0
-	for _, r := range trials {
-		switch {
-		case r.Lane != lane:
-		case text == "":
-			text = r.Name + " " + r.Doing
-		default:
-			more++
+// trials are those that run and those that have ended.
+func trials(s State, f Frame, from, to int, part string) view.Table {
+	title := "TRIAL" + part
+	if f.Filter != "" {
+		title += " /" + f.Filter
+	}
+	state, what := view.Column{Title: "STATE"}, view.Column{Title: "WHAT"}
+	if f.Width >= roomy { // what changes then moves nothing
+		state.Min, state.Keep, what.Min = len("verification"), true, len(writing)
+	}
+	t := view.Table{Columns: []view.Column{
+		{Title: title}, {Title: "AGENT", Spare: true}, state, what, {Title: "QUIET", Right: true, Keep: true}, {Title: "TOOK", Right: true, Keep: true, Spare: true},
+	}}
+	for i := from; i < to; i++ {
+		r := s.row(f.place(i))
+		name := r.Name
+		if r.Attempt > 1 {
+			name += " attempt " + strconv.Itoa(r.Attempt)
 		}
+		if r.running != nil {
+			t.Add(runningCells(name, r, f.Now)...)
+			continue
+		}
+		t.Add(view.Text(name), view.Text(r.Lane), view.Cell{Text: r.ended.Outcome, Style: outcomeStyle(r.ended.Outcome)},
+			view.Text(why(*r.ended)), view.Text(""), view.Text(clock(r.ended.Took)))
 	}
-	if more > 0 {
-		text += " +" + strconv.Itoa(more)
-	}
-	return text
+	return t
 }
 
-func running(s State, at time.Time) section {
-	return section{focus: RunningTrials, entries: len(s.Running), table: func(from, to int) view.Table {
-		t := view.Table{Columns: []view.Column{
-			{Title: "RUNNING"}, {Title: "AGENT"}, {Title: "STEP", Right: true, Keep: true}, {Title: "NOW", Min: len(writing)},
-			{Title: "FOR", Right: true, Keep: true}, {Title: "TOTAL", Right: true, Keep: true, Spare: true}, {Title: "LAST TOOL", Spare: true},
-		}}
-		for _, r := range s.Running[from:to] {
-			name := r.Name
-			if r.Attempt > 1 {
-				name += " attempt " + strconv.Itoa(r.Attempt)
-			}
-			label, step := "", ""
-			if r.Lane >= 0 && r.Lane < len(s.Lanes) {
-				label = s.Lanes[r.Lane].Label
-			}
-			if r.Step > 0 {
-				step = strconv.Itoa(r.Step)
-			}
-			t.Add(view.Text(name), view.Text(label), view.Text(step), view.Cell{Text: r.Doing, Style: view.Busy},
-				view.Text(clock(at.Sub(r.Since))), view.Text(clock(at.Sub(r.StartedAt))), view.Text(r.LastTool))
-		}
-		return t
-	}}
-}
-
-// problems are shown the newest first.
-func problems(s State) section {
-	return section{focus: Problems, entries: len(s.Problems), table: func(from, to int) view.Table {
-		t := view.Table{Columns: []view.Column{{Title: "NOT PASSED"}, {Title: "AGENT", Spare: true}, {Title: "OUTCOME", Keep: true}, {Title: "WHY"}}}
-		for i := from; i < to; i++ {
-			p := s.Problems[len(s.Problems)-1-i]
-			t.Add(view.Text(p.Name), view.Text(p.Lane), view.Cell{Text: p.Outcome, Style: outcomeStyle(p.Outcome)}, view.Text(why(p)))
-		}
-		return t
-	}}
+func runningCells(name string, row Row, now time.Time) []view.Cell {
+	r, silent := row.running, now.Sub(row.running.Heard)
+	quiet := view.Text(clock(silent))
+	if silent >= stuckAfter {
+		quiet.Style = view.Waiting
+	}
+	doing := r.Doing
+	if r.Step > 0 {
+		doing = "step " + strconv.Itoa(r.Step) + ": " + doing
+	}
+	return []view.Cell{view.Text(name), view.Text(row.Lane), {Text: r.Phase, Style: view.Busy},
+		view.Text(doing), quiet, view.Text(clock(now.Sub(r.StartedAt)))}
 }
 
 func outcomeStyle(outcome string) view.Style {
@@ -237,7 +133,7 @@ func outcomeStyle(outcome string) view.Style {
 }
 
 // why is the code, the phase and the reason of a problem, as far as known.
-func why(p Problem) string {
+func why(p Ended) string {
 	text := p.Code
 	if text != "" && p.Phase != "" {
 		text += " in " + p.Phase
@@ -246,4 +142,51 @@ func why(p Problem) string {
 		text += ": "
 	}
 	return text + p.Reason
+}
+
+// transcript is the pane of the selected trial, with a heading.
+func transcript(s State, f Frame, b box) []string {
+	row := f.Selected
+	if row.TrialID == "" {
+		return []string{view.Faint.Paint("no trial is selected", f.Color)}
+	}
+	title := row.Name
+	if row.Lane != "" {
+		title += " · " + row.Lane
+	}
+	if row.Attempt > 1 {
+		title += " · attempt " + strconv.Itoa(row.Attempt)
+	}
+	right := ""
+	if row.running != nil {
+		right = view.Busy.Paint(row.running.Phase+": "+row.running.Doing, f.Color)
+	} else {
+		right = outcomeStyle(row.ended.Outcome).Paint(row.ended.Outcome, f.Color)
+	}
+	mark := "  "
+	if f.Focus == OnTranscript || f.Open {
+		mark = view.Busy.Paint("▍", f.Color) + " "
+	}
+	room := b.transcript - 1
+	lines := []string{mark + widget.Ends(b.transcriptWidth-2, title, right, view.Bold, f.Color)}
+	if f.Transcript == nil || !s.Watched.Known() || s.Watched.TrialID != row.TrialID {
+		return append(lines, unseen(row, f.Color)...)
+	}
+	if below := f.Transcript.Below(room - 1); below > 0 {
+		lines = append(lines, f.Transcript.Window(room-1)...)
+		return append(lines, view.Faint.Paint("↓ "+count(below, "more line")+", end goes there", f.Color))
+	}
+	return append(lines, f.Transcript.Window(room)...)
+}
+
+// unseen stands where the transcript of a trial would that had ended before it was
+// selected.
+func unseen(row Row, color bool) []string {
+	var lines []string
+	if row.ended != nil {
+		if text := why(*row.ended); text != "" {
+			lines = append(lines, text)
+		}
+	}
+	return append(lines, "", view.Faint.Paint("Its transcript is in the store:", color), "  agentclash replay get "+view.ShortID(row.TrialID))
 }

@@ -1,19 +1,36 @@
 package tui
 
 import (
+	"context"
 	"time"
 
+	"github.com/charmbracelet/bubbles/textinput"
 	tea "github.com/charmbracelet/bubbletea"
 )
 
 // model is the screen as Bubble Tea sees it: what was last looked at, and how
 // it is to be drawn.
 type model struct {
-	screen *Screen
-	state  State
-	frame  Frame
-	answer *answering // nil: no message is being written
-	left   bool
+	screen   *Screen
+	ctx      context.Context // of Run
+	state    State
+	done     bool // the screen has had its day
+	frame    Frame
+	picked   Row              // that a person selected; the zero value follows the first
+	answer   *answering       // nil: no message is being written
+	filter   *textinput.Model // nil: no filter is being written
+	question *question        // nil: nothing is asked of the person
+	asks     []ask            // of the run; the first is under way
+	wish     wish
+	left     bool
+	painted  *painted
+	changes  int // of what is drawn
+}
+
+// painted is the last picture, and after how many changes it was drawn.
+type painted struct {
+	text    string
+	changes int
 }
 
 // tick is the time to look at the state again.
@@ -21,40 +38,61 @@ type tick time.Time
 
 func (m model) Init() tea.Cmd { return m.next() }
 
-// next waits for the next frame.
+// next waits until it is time to look again.
 func (m model) next() tea.Cmd {
 	now := m.screen.o.Now
-	return tea.Tick(time.Second/framesPerSecond, func(time.Time) tea.Msg { return tick(now()) })
+	return tea.Tick(time.Second/looksPerSecond, func(time.Time) tea.Msg { return tick(now()) })
 }
 
 // Update does no I/O: it looks at the state in memory, and what a key asks of
-// the engine is a command.
-func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+// the engine is a command. A panic ends the screen in good order.
+func (m model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
+	defer func() {
+		if what := recover(); what != nil {
+			m.screen.fail(what)
+			next, cmd = m, tea.Quit
+		}
+	}()
+	if at, is := msg.(tick); is {
+		return m.tick(time.Time(at))
+	}
+	m, cmd = m.take(msg)
+	return m.settle(), cmd
+}
+
+// tick looks for news. Clocks show whole seconds: without news there is something
+// to draw once a second.
+func (m model) tick(now time.Time) (model, tea.Cmd) {
+	seconds := m.frame.Now.Unix()
+	m.frame.Now = now
+	before := m.state.version
+	if m = m.look(); m.state.version != before || now.Unix() != seconds {
+		m = m.still().settle()
+	}
+	if m.done {
+		return m, tea.Quit
+	}
+	return m, m.next()
+}
+
+// look takes the state as it is now.
+func (m model) look() model {
+	m.state, m.done = m.screen.look(m.state)
+	return m
+}
+
+// take takes what came from the terminal, or from what was asked.
+func (m model) take(msg tea.Msg) (model, tea.Cmd) {
 	switch msg := msg.(type) {
-	case tick:
-		state, done := m.screen.look()
-		if m.frame.Scroll > 0 && (m.frame.Focus == Balanced || m.frame.Focus == Problems) {
-			m.frame.Scroll += state.Problem - m.state.Problem // new ones come in above what is being read
-		}
-		m.state, m.frame.Now = state, time.Time(msg)
-		m = m.still()
-		m.scroll(0)
-		if done {
-			return m, tea.Quit
-		}
-		return m, m.next()
 	case tea.WindowSizeMsg:
 		m.frame.Width, m.frame.Height = msg.Width, msg.Height
-		m.scroll(0)
+	case asked:
+		return m.heard(msg)
 	case answered:
-		m.frame.Refused = ""
 		if msg.err != nil {
-			m.frame.Refused = clean(msg.err.Error())
+			m.frame.Notice = "not sent: " + clean(msg.err.Error())
 		}
 	case tea.KeyMsg:
-		if m.answer != nil {
-			return m.write(msg)
-		}
 		return m.keys(msg)
 	}
 	return m, nil
@@ -62,7 +100,13 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 // keys takes the keys of a message one by one: characters that were typed
 // quickly arrive together. What is pasted is not typed.
-func (m model) keys(msg tea.KeyMsg) (tea.Model, tea.Cmd) {
+func (m model) keys(msg tea.KeyMsg) (model, tea.Cmd) {
+	if m.answer != nil {
+		return m.write(msg)
+	}
+	if m.filter != nil {
+		return m.writeFilter(msg)
+	}
 	if msg.Type != tea.KeyRunes {
 		return m.key(msg.String())
 	}
@@ -71,45 +115,41 @@ func (m model) keys(msg tea.KeyMsg) (tea.Model, tea.Cmd) {
 	}
 	var all []tea.Cmd
 	for i, r := range msg.Runes {
-		if m.answer != nil { // the rest is written
-			written, cmd := m.write(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]})
+		if m.answer != nil || m.filter != nil { // the rest is written
+			written, cmd := m.keys(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]})
 			return written, tea.Batch(append(all, cmd)...)
 		}
-		next, cmd := m.key(string(r))
+		next, cmd := m.settle().key(string(r))
 		m, all = next, append(all, cmd)
 	}
 	return m, tea.Batch(all...)
 }
 
 func (m model) key(key string) (model, tea.Cmd) {
+	if m.question != nil {
+		return m.decide(key)
+	}
+	m.frame.Notice = ""
 	switch key {
 	case "q", "ctrl+c":
 		return m.stop()
+	case "p", "+", "=", "-", "R", "x":
+		return m.steer(key)
+	case "o":
+		return m.report()
 	case "?":
 		m.frame.Help = !m.frame.Help
-	case "esc":
-		m.frame.Help = false
-	case "tab":
-		m.frame.Focus, m.frame.Scroll = (m.frame.Focus+1)%focuses, 0
-	case "shift+tab":
-		m.frame.Focus, m.frame.Scroll = (m.frame.Focus+focuses-1)%focuses, 0
-	case "up", "k":
-		m.scroll(-1)
-	case "down", "j":
-		m.scroll(1)
-	case "pgup":
-		m.scroll(-m.frame.Height / 2)
-	case "pgdown":
-		m.scroll(m.frame.Height / 2)
-	case "home", "g":
-		m.frame.Scroll = 0
 	case "a":
-		m = m.begin()
+		return m.begin(), nil
 	case "m":
 		if m.screen.o.People.Manual != nil {
 			m.frame.Manual = !m.frame.Manual
 			m.screen.o.People.Manual(m.frame.Manual)
 		}
+	case "/":
+		return m.beginFilter(), nil
+	default:
+		return m.move(key), nil
 	}
 	return m, nil
 }
@@ -124,25 +164,49 @@ func (m model) stop() (model, tea.Cmd) {
 	if m.screen.o.Interrupt == nil {
 		return m, nil
 	}
-	return m, func() tea.Msg {
+	return m, m.screen.guard(func() tea.Msg {
 		m.screen.o.Interrupt()
 		return nil
+	})
+}
+
+// settle brings the frame in line with the state: the trial that a person selected
+// stays selected wherever it stands now, and its transcript is the one that is kept.
+func (m model) settle() model {
+	m.changes++
+	m.frame = Arrange(m.state, m.frame)
+	if at := m.frame.find(m.state, m.picked); at >= 0 {
+		m.frame.Trials = m.frame.Trials.Follow(at)
+		m.frame = Arrange(m.state, m.frame)
+	} else if m.picked == (Row{}) && m.frame.Trials.Cursor > 0 {
+		m.frame.Trials.Cursor, m.frame.Trials.Top = 0, 0
+		m.frame = Arrange(m.state, m.frame)
+	} else if m.picked != (Row{}) {
+		m.picked = m.frame.Selected.key()
 	}
+	if id := m.frame.Selected.TrialID; id != m.state.Watched.TrialID {
+		m.state.Watched = m.screen.watch(id)
+		m.frame.Transcript = nil
+		m.frame = Arrange(m.state, m.frame)
+	}
+	if m.frame.Focus == OnTranscript && m.frame.layout(m.state).transcript == 0 {
+		m.frame.Focus = OnTrials
+	}
+	return m
 }
 
-// scroll moves by a number of entries, within what there is.
-func (m *model) scroll(by int) {
-	m.frame.Scroll = max(0, min(m.frame.Scroll+by, maxScroll(m.state, m.frame)))
-}
-
-// View is pure but for one thing: a panic while drawing is noted, so that the
-// program ends in good order and the terminal is given back.
+// View draws what has changed. A panic while drawing is noted, so that the program
+// ends in good order and the terminal is given back.
 func (m model) View() (text string) {
+	if m.painted.changes == m.changes {
+		return m.painted.text
+	}
 	defer func() {
 		if what := recover(); what != nil {
 			m.screen.fail(what)
 			text = ""
 		}
+		*m.painted = painted{text, m.changes}
 	}()
 	return m.screen.draw(m.state, m.frame)
 }

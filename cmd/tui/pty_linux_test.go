@@ -62,14 +62,29 @@ func mode(t *testing.T, f *os.File) unix.Termios {
 // in the mode it was in, also when drawing went wrong.
 func TestTheTerminalIsLeftAsItWasFound(t *testing.T) {
 	t.Parallel()
-	for name, broken := range map[string]bool{"in good order": false, "after a panic": true} {
+	fact := event.Event{Type: event.RunFinished, Payload: []byte(`{"status":"completed"}`)}
+	for name, end := range map[string]struct {
+		do     func(s *tui.Screen, drawing *atomic.Bool, person *os.File)
+		broken bool
+	}{
+		"in good order":          {func(s *tui.Screen, _ *atomic.Bool, _ *os.File) { _ = s.Emit(t.Context(), fact) }, false},
+		"by a second key":        {func(_ *tui.Screen, _ *atomic.Bool, person *os.File) { _, _ = person.WriteString("qq") }, true},
+		"at once":                {func(s *tui.Screen, _ *atomic.Bool, _ *os.File) { s.Leave() }, true},
+		"after a panic in View":  {func(_ *tui.Screen, drawing *atomic.Bool, _ *os.File) { drawing.Store(true) }, true},
+		"after one in a key":     {func(_ *tui.Screen, _ *atomic.Bool, person *os.File) { _, _ = person.WriteString("m") }, true},
+		"after one in a command": {func(_ *tui.Screen, _ *atomic.Bool, person *os.File) { _, _ = person.WriteString("p") }, true},
+		"after one in a fold": {func(s *tui.Screen, _ *atomic.Bool, _ *os.File) {
+			s.Break()
+			_ = s.Emit(t.Context(), event.Event{Type: event.TrialDone, RunAgentID: "agent0", TrialID: "t", Payload: []byte(`{"outcome":"passed"}`)})
+		}, true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			program, person := openPTY(t)
 			resize(t, person, 80, 24)
 			before := mode(t, program)
 			p := &page{}
 			go func() { _, _ = io.Copy(p, person) }()
-			s := tui.New(tui.Options{Now: func() time.Time { return noon }})
+			s := tui.New(tui.Options{Now: time.Now, Controls: steered{panics: true}, People: tui.People{Manual: func(bool) { panic("a bug") }}})
 			var bug atomic.Bool
 			s.SetDraw(func(state tui.State, f tui.Frame) string {
 				if bug.Load() {
@@ -87,13 +102,9 @@ func TestTheTerminalIsLeftAsItWasFound(t *testing.T) {
 			if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil {
 				t.Fatal(err)
 			}
-			p.waitFor(t, "q stop · ? help · tab lists ·…")
-			if broken {
-				bug.Store(true)
-			} else {
-				_ = s.Emit(t.Context(), event.Event{Type: event.RunFinished, Payload: []byte(`{"status":"completed"}`)})
-			}
-			if err := <-result; (err != nil) != broken {
+			p.waitFor(t, "q stop · ? help\x1b[K")
+			end.do(s, &bug, person)
+			if err := <-result; (err != nil) != end.broken {
 				t.Errorf("got %v", err)
 			}
 			if diff := cmp.Diff(before, mode(t, program)); diff != "" {

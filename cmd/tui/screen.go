@@ -30,13 +30,17 @@ type Options struct {
 	// Interrupt asks the engine to stop. It is called once, from a goroutine
 	// of its own, and may take its time.
 	Interrupt func()
+	// Controls steer the run; nil: its keys say that this cannot be done here.
+	Controls Controls
+	// Report says where the run's report is; nil: it is not offered.
+	Report func(context.Context) (string, error)
 	// People is how a person takes part in conversations; zero: not at all.
 	People People
 }
 
 // Screen shows a run as it goes on. It is an event.Sink that never waits for
-// the terminal: facts are folded into a state, and the state is painted at
-// most ten times a second.
+// the terminal: facts are folded into a state, and the state is looked at
+// five times a second and painted ten times at most.
 type Screen struct {
 	o    Options
 	draw func(State, Frame) string
@@ -44,20 +48,31 @@ type Screen struct {
 	mu     sync.Mutex
 	state  State
 	closed bool
-	failed error // what went wrong while painting
+	failed error              // what went wrong on the screen
+	leave  context.CancelFunc // ends Run at once; nil before it
+	ended  chan struct{}      // closed when Run has returned
 }
 
 // New makes a screen; nothing is shown until Run.
 func New(o Options) *Screen {
-	return &Screen{o: o, draw: Draw}
+	return &Screen{o: o, draw: Draw, ended: make(chan struct{})}
 }
 
 // Emit takes a fact into account. It returns nil and never waits for more than
-// another fact being taken into account.
+// another fact being taken into account. A panic ends the screen, not the run.
 func (s *Screen) Emit(_ context.Context, e event.Event) error {
+	at := s.o.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state.Apply(e)
+	if s.failed != nil {
+		return nil // the state may be half of what it was to be
+	}
+	defer func() {
+		if what := recover(); what != nil {
+			s.failed = failure(what)
+		}
+	}()
+	s.state.Apply(e, at)
 	return nil
 }
 
@@ -74,20 +89,65 @@ func (s *Screen) Note(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state.Note = clean(line)
+	s.state.version++
 }
 
-// fail notes what went wrong while painting; Run will return it.
+// Leave gives the terminal back and returns when that is done, or a second later
+// when the terminal takes nothing. It is for a process that is about to exit.
+func (s *Screen) Leave() {
+	s.mu.Lock()
+	leave := s.leave
+	s.mu.Unlock()
+	if leave == nil {
+		return
+	}
+	leave()
+	select {
+	case <-s.ended:
+	case <-time.After(time.Second):
+	}
+}
+
+// fail notes what went wrong on the screen; Run will return it.
 func (s *Screen) fail(what any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failed = fmt.Errorf("draw the follow screen: %v", what)
+	s.failed = failure(what)
 }
 
-// look is a copy of the state, and whether the screen has had its day.
-func (s *Screen) look() (State, bool) {
+func failure(what any) error { return fmt.Errorf("draw the follow screen: %v", what) }
+
+// guard has a panic in a command end the screen and not the process.
+func (s *Screen) guard(do func() tea.Msg) tea.Cmd {
+	return func() (msg tea.Msg) {
+		defer func() {
+			if what := recover(); what != nil {
+				s.fail(what)
+				msg = nil
+			}
+		}()
+		return do()
+	}
+}
+
+// look is a copy of the state, or what was seen before when nothing has changed
+// since, and whether the screen has had its day.
+func (s *Screen) look(seen State) (State, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state.snapshot(), s.closed || s.failed != nil || s.state.Status != ""
+	done := s.closed || s.failed != nil || s.state.Status != ""
+	if s.state.version == seen.version {
+		return seen, done
+	}
+	return s.state.snapshot(), done
+}
+
+// watch keeps the transcript of a trial from now on.
+func (s *Screen) watch(trialID string) Watched {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.watch(trialID)
+	return s.state.Watched.snapshot()
 }
 
 func (s *Screen) failure() error {
@@ -96,18 +156,29 @@ func (s *Screen) failure() error {
 	return s.failed
 }
 
-// framesPerSecond is how often the screen is painted at most.
-const framesPerSecond = 10
+const (
+	// framesPerSecond is how often the screen is painted at most, such as after keys.
+	framesPerSecond = 10
+	// looksPerSecond is how often it looks for news.
+	looksPerSecond = 5
+)
 
 // Run shows the screen until the run has finished, Close is called or ctx is
 // done, and leaves the terminal as it was. The keys that stop do not end it:
 // the first asks the engine through Interrupt, whose run.finished or Close
-// ends it; the second returns ErrLeave. Any other error means that the screen
+// ends it; the second returns ErrLeave. It is called once. Any other error means that the screen
 // could not be shown; the run need not care.
 func (s *Screen) Run(ctx context.Context, in io.Reader, out io.Writer) error {
-	first := model{screen: s, frame: Frame{Width: cmp.Or(s.o.Width, 80), Height: cmp.Or(s.o.Height, 24), Color: s.o.Color, Now: s.o.Now()}}
+	within, leave := context.WithCancel(ctx)
+	defer leave()
+	s.mu.Lock()
+	s.leave = leave
+	s.mu.Unlock()
+	defer close(s.ended)
+	first := model{screen: s, ctx: ctx, painted: &painted{}, changes: 1,
+		frame: Frame{Width: cmp.Or(s.o.Width, 80), Height: cmp.Or(s.o.Height, 24), Color: s.o.Color, Now: s.o.Now()}}
 	program := tea.NewProgram(first,
-		tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen(),
+		tea.WithContext(within), tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen(),
 		tea.WithFPS(framesPerSecond),
 		tea.WithoutSignalHandler(), // signals are cmd's; here ctrl+c is a key
 	)
@@ -115,8 +186,8 @@ func (s *Screen) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	if failed := s.failure(); failed != nil {
 		return failed
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
+	if within.Err() != nil {
+		return within.Err()
 	}
 	if err != nil {
 		return fmt.Errorf("show the follow screen: %w", err)

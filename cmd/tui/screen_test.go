@@ -198,15 +198,18 @@ func TestKeysScrollAndHelp(t *testing.T) {
 	for n := range 60 {
 		story.ends(0, n, failed())
 	}
-	s.page.waitFor(t, "NOT PASSED 1-13 of 60") // all of them: new ones move what is scrolled to
-	s.press(t, "j")
-	s.page.waitFor(t, "NOT PASSED 2-")
-	s.press(t, "jjj") // which arrive together
-	s.page.waitFor(t, "NOT PASSED 5-")
-	s.press(t, "\t\t\t") // to the problems, which now have all the room
-	s.page.waitFor(t, "NOT PASSED 1-")
+	s.page.waitFor(t, "TRIAL 1-11 of 60")
+	s.press(t, "jjjjjjjjjjj") // which arrive together
+	s.page.waitFor(t, "TRIAL 2-12 of 60")
+	s.press(t, "G")
+	s.page.waitFor(t, "TRIAL 50-60 of 60")
+	s.press(t, "\t") // to the agents, and from there to one's trials
+	s.page.waitFor(t, "▍ AGENT")
+	s.press(t, "j\r")
+	s.page.waitFor(t, "no trial matches agent:model-b")
+	s.press(t, "\x1b")
 	s.press(t, "?")
-	s.page.waitFor(t, "finished ones are kept")
+	s.page.waitFor(t, "select, or scroll")
 	s.Close()
 	if err := s.wait(t); err != nil {
 		t.Error(err)

@@ -26,6 +26,11 @@ type story struct {
 
 func newStory(apply func(event.Event)) *story { return &story{at: noon, apply: apply} }
 
+// into folds facts into a state at the time at which they occurred.
+func into(state *tui.State) func(event.Event) {
+	return func(e event.Event) { state.Apply(e, e.OccurredAt) }
+}
+
 func (s *story) tell(kind event.Type, e event.Event, payload any) {
 	b, err := json.Marshal(payload)
 	if err != nil {
@@ -81,7 +86,7 @@ func invalid() event.TrialEnd {
 // busy is a run in which everything has happened that can be seen.
 func busy() tui.State {
 	var state tui.State
-	s := newStory(state.Apply)
+	s := newStory(into(&state))
 	s.starts(2, 6)
 	s.trialStarts(0, 1)
 	s.ends(0, 1, passed())
@@ -100,7 +105,7 @@ func busy() tui.State {
 	s.trialStarts(1, 2)
 	s.step(1, 2, 3, "exec")
 	s.tell(event.CallRetried, trial(0, 4), event.CallError{})
-	return state
+	return state.Snapshot()
 }
 
 func TestApplyCounts(t *testing.T) {
@@ -109,12 +114,13 @@ func TestApplyCounts(t *testing.T) {
 	want := tui.State{
 		Pack: "fizz v2", InputSet: "default", Sandbox: "docker", StartedAt: noon, Trials: 12, PerLane: 6,
 		Passed: 1, Failed: 1, Invalid: 1, Calls: 2, Retries: 2, InputTokens: 2000, OutputTokens: 40,
-		SpentUSD: 0.03, Priced: 2, Unpriced: 2, Problem: 3,
+		SpentUSD: 0.03, Priced: 2, Unpriced: 2, Problem: 3, EndsAt: noon.Add(12*time.Second + 9*4*time.Second),
 		Lanes: []tui.Lane{
-			{ID: "agent0", Label: "model-a", Passed: 1, Invalid: 1}, {ID: "agent1", Label: "model-b", Failed: 1},
+			{ID: "agent0", Label: "model-a", Passed: 1, Invalid: 1, Running: 2, Now: "case-3#1 next step"},
+			{ID: "agent1", Label: "model-b", Failed: 1, Running: 1, Now: "case-2#1 tool exec"},
 		},
 	}
-	ignore := cmpopts.IgnoreFields(tui.State{}, "Running", "Problems")
+	ignore := cmpopts.IgnoreFields(tui.State{}, "Running", "Problems", "Passes", "Watched")
 	if diff := cmp.Diff(want, got, ignore, cmpopts.IgnoreUnexported(tui.State{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -134,12 +140,13 @@ func TestApplyFollowsARunningTrial(t *testing.T) {
 
 func TestApplyKeepsFailedAndInvalidApart(t *testing.T) {
 	t.Parallel()
-	want := []tui.Problem{
-		{Outcome: "failed", Lane: "model-b", Name: "case-1#1", Reason: "did not pass: tests"},
-		{Outcome: "retried", Lane: "model-a", Name: "case-2#1", Code: "rate_limit", Phase: "model", Reason: invalid().Reason},
-		{Outcome: "invalid", Lane: "model-a", Name: "case-2#1", Code: "rate_limit", Phase: "model", Reason: invalid().Reason},
+	took := 2 * time.Second
+	want := []tui.Ended{
+		{TrialID: "trial1-1", Attempt: 1, Outcome: "failed", Lane: "model-b", Name: "case-1#1", Reason: "did not pass: tests", Took: took},
+		{TrialID: "trial0-2", Attempt: 1, Outcome: "retried", Lane: "model-a", Name: "case-2#1", Code: "rate_limit", Phase: "model", Reason: invalid().Reason, Took: took},
+		{TrialID: "trial0-2", Attempt: 1, Outcome: "invalid", Lane: "model-a", Name: "case-2#1", Code: "rate_limit", Phase: "model", Reason: invalid().Reason, Took: took},
 	}
-	if diff := cmp.Diff(want, busy().Problems); diff != "" {
+	if diff := cmp.Diff(want, busy().Problems, cmpopts.IgnoreUnexported(tui.Ended{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -149,7 +156,7 @@ func TestApplyKeepsFailedAndInvalidApart(t *testing.T) {
 func TestApplyOfAResumedRun(t *testing.T) {
 	t.Parallel()
 	var state tui.State
-	newStory(state.Apply).tell(event.RunStarted, event.Event{}, event.RunStart{
+	newStory(into(&state)).tell(event.RunStarted, event.Event{}, event.RunStart{
 		Agents: []event.AgentRef{{ID: "a"}, {ID: "b"}}, Cases: 10, Repetitions: 1, Trials: 7})
 	if state.PerLane != 0 || state.Trials != 7 {
 		t.Errorf("got %d trials, %d a lane; want 7 and 0", state.Trials, state.PerLane)
@@ -159,13 +166,13 @@ func TestApplyOfAResumedRun(t *testing.T) {
 func TestApplyIsNotUpsetByDamage(t *testing.T) {
 	t.Parallel()
 	var state tui.State
-	s := newStory(state.Apply)
+	s := newStory(into(&state))
 	s.starts(1, 1)
 	for _, kind := range []event.Type{event.RunStarted, event.RunFinished, event.StepStarted, event.CallDone, event.ToolStarted, event.TrialDone} {
 		for _, payload := range []string{"", "null", `"text"`, `{"outcome":7}`, "{"} {
 			e := trial(0, 1)
 			e.Type, e.Payload = kind, json.RawMessage(payload)
-			state.Apply(e)
+			state.Apply(e, noon)
 		}
 	}
 	if got := state.Done(); got != 0 {
@@ -177,7 +184,7 @@ func TestApplyIsNotUpsetByDamage(t *testing.T) {
 func TestApplyOfTenThousandTrialsKeepsLittle(t *testing.T) {
 	t.Parallel()
 	var state tui.State
-	s := newStory(state.Apply)
+	s := newStory(into(&state))
 	s.starts(16, 625)
 	end, err := json.Marshal(failed())
 	if err != nil {
@@ -187,9 +194,9 @@ func TestApplyOfTenThousandTrialsKeepsLittle(t *testing.T) {
 		for lane := range 16 {
 			e := trial(lane, n)
 			e.Type = event.Started
-			state.Apply(e)
+			state.Apply(e, noon)
 			e.Type, e.Payload = event.TrialDone, end
-			state.Apply(e)
+			state.Apply(e, noon)
 		}
 	}
 	if state.Failed != 10_000 || state.Problem != 10_000 || len(state.Running) != 0 {

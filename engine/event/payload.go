@@ -23,6 +23,10 @@ type RunStart struct {
 	Repetitions int        `json:"repetitions"`
 	Trials      int        `json:"trials"` // in this process: a resumed run has fewer
 	Concurrency int        `json:"concurrency"`
+	// BudgetUSD bounds the run, 0 where nothing does; ChargedUSD is what earlier
+	// processes of a resumed run have used of it.
+	BudgetUSD  float64 `json:"budget_usd,omitempty"`
+	ChargedUSD float64 `json:"charged_usd,omitempty"`
 	// Replay is the digest of the recording that the run plays back, Cache says
 	// that replies may come from the cache: durations then are not of this run.
 	Replay string `json:"replay_of,omitempty"`
