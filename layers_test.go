@@ -77,6 +77,7 @@ var layers = map[string][]string{
 	"cmd/view":                          {"engine/event", "engine/event/diverge", "scoring", "scoring/compare", "scoring/review", "scoring/sequential", "scoring/session", "scoring/stats"},
 	"cmd/ci":                            {"cmd/view", "pack", "scoring/compare", "scoring/stats"},
 	"cmd/ci/git":                        {},
+	"cmd/config":                        {"engine/plan"},
 	"cmd/report":                        {"cmd/view", "scoring", "scoring/compare"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet"},
 	"cmd/tui/quiet":                     {},
@@ -98,7 +99,7 @@ var only = map[string][]string{
 	"modernc.org/libc":                   {"engine/tool/query"},
 	"github.com/charmbracelet/bubbletea": {"cmd/tui", "cmd"},
 	"github.com/spf13/cobra":             {"cmd"},
-	"gopkg.in/yaml.v3":                   {"pack", "pack/regression", "pack/convert", "engine/provider/scripted", "cmd"},
+	"gopkg.in/yaml.v3":                   {"pack", "pack/regression", "pack/convert", "engine/provider/scripted", "cmd", "cmd/config"},
 	"gonum.org/v1/gonum":                 {"scoring/stats"},
 	"github.com/bmatcuk/doublestar":      {"cmd/ci"},
 }
@@ -125,6 +126,7 @@ var pure = map[string][]string{
 	"store/bundle":         machine,
 	"cmd/report":           machine,
 	"cmd/ci":               machine,
+	"cmd/config":           machine,
 }
 
 var machine = []string{"os", "net", "net/http", "os/exec", "database/sql"}

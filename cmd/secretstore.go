@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/zalando/go-keyring"
+
+	"github.com/agentclash/agentclash/cmd/config"
 )
 
 const (
@@ -51,15 +53,16 @@ func (a *app) secretStore() (*secretStore, error) {
 		return nil, err
 	}
 	s := &secretStore{file: filepath.Join(home, "secrets.json"), now: a.p.Now}
-	switch kind := a.p.Getenv("AGENTCLASH_SECRET_STORE"); kind {
-	case "file":
+	kind, err := a.setting(config.SecretStore, nil)
+	if err != nil {
+		return nil, err
+	}
+	switch kind.Value {
 	case "keychain":
 		s.keychain = true
-	case "":
+	case "auto":
 		// a Linux machine without a session bus has no keychain to ask
 		s.keychain = runtime.GOOS == "darwin" || runtime.GOOS == "windows" || a.p.Getenv("DBUS_SESSION_BUS_ADDRESS") != ""
-	default:
-		return nil, usage("AGENTCLASH_SECRET_STORE must be file or keychain, not %q", kind)
 	}
 	return s, nil
 }
