@@ -78,6 +78,7 @@ var layers = map[string][]string{
 	"cmd/ci":                            {"cmd/view", "pack", "scoring/compare", "scoring/stats"},
 	"cmd/ci/git":                        {},
 	"cmd/config":                        {"engine/plan"},
+	"cmd/errcode":                       {},
 	"cmd/report":                        {"cmd/view", "scoring", "scoring/compare"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet"},
 	"cmd/tui/quiet":                     {},
@@ -127,6 +128,7 @@ var pure = map[string][]string{
 	"cmd/report":           machine,
 	"cmd/ci":               machine,
 	"cmd/config":           machine,
+	"cmd/errcode":          machine,
 }
 
 var machine = []string{"os", "net", "net/http", "os/exec", "database/sql"}
