@@ -114,7 +114,7 @@ is built in.
 
 Exit status: 0; with --exit-code, 1 when nobody has set it; 64 there is no such
 setting.`,
-		Example: "  agentclash config get output\n  agentclash config get sandbox --exit-code",
+		Example: "  agentclash config get output\n  agentclash config get sandbox --json",
 		RunE:    func(_ *cobra.Command, args []string) error { return runConfigGet(a, args[0], exitCode) },
 	}
 	c.Flags().BoolVar(&exitCode, "exit-code", false, "exit 1 when nobody has set it")
@@ -169,7 +169,7 @@ func newConfigSet(a *app) *cobra.Command {
 		Use: "set KEY VALUE", Short: "Set a setting for this user or this project", Args: exactArgs("KEY", "VALUE"),
 		Long: `Set a setting in config.yaml in AGENTCLASH_HOME, or with --project in the
 nearest .agentclash.yaml. All else in the file stays as it is, comments too.`,
-		Example: "  agentclash config set output json\n  agentclash config set concurrency 2 --project",
+		Example: "  agentclash config set concurrency 4\n  agentclash config set color never",
 		RunE: func(c *cobra.Command, args []string) error {
 			return runConfigChange(c.Context(), a, args[0], &args[1], project)
 		},

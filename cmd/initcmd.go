@@ -24,7 +24,7 @@ func newInit(a *app) *cobra.Command {
 belong to (without WORKSPACE: the directory's name), and .agentclash/, where
 manifests, baselines and regression suites are kept in the repository. A
 .agentclash.yaml that is there is left alone, unless --force is given.`,
-		Example: "  agentclash init\n  agentclash init checkout --force",
+		Example: "  agentclash init\n  agentclash init --force",
 		RunE: func(c *cobra.Command, args []string) error {
 			return runInit(c.Context(), a, strings.Join(args, ""), force)
 		},
