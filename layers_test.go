@@ -77,6 +77,8 @@ var layers = map[string][]string{
 	"cmd/view":                          {"engine/event", "engine/event/diverge", "scoring", "scoring/compare", "scoring/review", "scoring/sequential", "scoring/session", "scoring/stats"},
 	"cmd/ci":                            {"cmd/view", "pack", "scoring/compare", "scoring/stats"},
 	"cmd/ci/git":                        {},
+	"cmd/config":                        {"engine/plan"},
+	"cmd/errcode":                       {},
 	"cmd/report":                        {"cmd/view", "scoring", "scoring/compare"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet", "cmd/tui/widget"},
 	"cmd/tui/widget":                    {"engine/event", "cmd/view"},
@@ -99,7 +101,7 @@ var only = map[string][]string{
 	"modernc.org/libc":                   {"engine/tool/query"},
 	"github.com/charmbracelet/bubbletea": {"cmd/tui", "cmd"},
 	"github.com/spf13/cobra":             {"cmd"},
-	"gopkg.in/yaml.v3":                   {"pack", "pack/regression", "pack/convert", "engine/provider/scripted", "cmd"},
+	"gopkg.in/yaml.v3":                   {"pack", "pack/regression", "pack/convert", "engine/provider/scripted", "cmd", "cmd/config"},
 	"gonum.org/v1/gonum":                 {"scoring/stats"},
 	"github.com/bmatcuk/doublestar":      {"cmd/ci"},
 }
@@ -126,6 +128,8 @@ var pure = map[string][]string{
 	"store/bundle":         machine,
 	"cmd/report":           machine,
 	"cmd/ci":               machine,
+	"cmd/config":           machine,
+	"cmd/errcode":          machine,
 }
 
 var machine = []string{"os", "net", "net/http", "os/exec", "database/sql"}

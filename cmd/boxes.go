@@ -1,12 +1,11 @@
 package cmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+
+	"github.com/agentclash/agentclash/cmd/config"
 
 	"github.com/agentclash/agentclash/engine/plan"
 
@@ -22,18 +21,17 @@ const (
 )
 
 // sandboxUsage is the help of --sandbox.
-const sandboxUsage = "auto, docker, scratch (a directory, no programs) or e2b (default: SANDBOX_PROVIDER, else auto)"
+const sandboxUsage = "auto, docker, scratch (a directory, no programs) or e2b (default: SANDBOX_PROVIDER, else the setting sandbox, else auto)"
 
-// sandboxKind is the sandbox that was asked for: by flag, by SANDBOX_PROVIDER,
-// or auto. What cannot go with it is refused.
+// sandboxKind is the sandbox that was asked for, by flag or setting, or auto. What
+// cannot go with it is refused.
 func (a *app) sandboxKind(flag, image string) (string, error) {
-	kind, from := flag, "--sandbox"
-	if kind == "" {
-		kind, from = cmp.Or(strings.TrimSpace(a.p.Getenv("SANDBOX_PROVIDER")), sandboxAuto), "SANDBOX_PROVIDER"
+	wanted, err := a.setting(config.Sandbox, nonEmpty(flag))
+	if err != nil {
+		return "", err
 	}
+	kind := wanted.Value
 	switch {
-	case !slices.Contains([]string{sandboxAuto, sandboxDocker, sandboxScratch, sandboxE2B}, kind):
-		return "", usage("%s must be auto, docker, scratch or e2b, not %q", from, kind)
 	case kind == sandboxScratch && image != "":
 		return "", usage("--image goes with a Docker or E2B sandbox, not with a scratch directory")
 	case kind == sandboxE2B && image == builtinImage:

@@ -134,10 +134,10 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	_ = f.MarkHidden("race-context") // it has just been added
 	f.IntVar(&o.plan.PeerGap, "peer-standings-gap", peers.DefaultGap, "steps from one telling to the next when there is no news, 1 to 10")
 	f.StringVar(&o.sandbox, "sandbox", "", sandboxUsage)
-	f.StringVar(&o.image, "image", "", `sandbox image or template, or "builtin" (default: the pack's sandbox_template_id, else python:3.12-slim or E2B_TEMPLATE_ID)`)
+	f.StringVar(&o.image, "image", "", `sandbox image or template, or "builtin" (default: the pack's sandbox_template_id, else the setting image, python:3.12-slim or E2B_TEMPLATE_ID)`)
 	f.IntVar(&o.plan.Repetitions, "repetitions", 1, "how often each agent runs each case")
 	f.Int64Var(&o.plan.Seed, "seed", 0, "seed of everything drawn by chance")
-	f.IntVar(&o.plan.Concurrency, "concurrency", 0, "trials at once (0: 4 in sandboxes, 8 without, 32 with scripted agents alone)")
+	f.IntVar(&o.plan.Concurrency, "concurrency", 0, "trials at once (0: the setting concurrency, else 4 in sandboxes, 8 without, 32 with scripted agents alone)")
 	f.IntVar(&o.plan.RetryInvalid, "retry-invalid", 1, "new attempts of a trial that infrastructure made invalid")
 	f.IntVar(&o.plan.MaxInvalid, "max-invalid", 0, "invalid trials, after retries, that --exit-code and --gate accept")
 	o.limits.addFlags(f)
@@ -150,6 +150,9 @@ func (o *startOptions) check(a *app) error {
 		return err
 	}
 	o.sandbox = kind
+	if err := a.settleConcurrency(&o.plan.Concurrency); err != nil {
+		return err
+	}
 	if err := checkRunName(o.name); err != nil {
 		return err
 	}

@@ -2,12 +2,9 @@ package cmd
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
-	"gopkg.in/yaml.v3"
+	"github.com/agentclash/agentclash/cmd/config"
 )
 
 // home is the directory that holds the store, the secrets and the
@@ -33,47 +30,8 @@ func (a *app) path(p string) string {
 	return filepath.Join(a.p.Dir, p)
 }
 
-// workspaceName is the workspace to work in: flag, environment, project file,
-// "default".
+// workspaceName is the workspace to work in.
 func (a *app) workspaceName() (string, error) {
-	if a.workspace != "" {
-		return a.workspace, nil
-	}
-	if w := a.p.Getenv("AGENTCLASH_WORKSPACE"); w != "" {
-		return w, nil
-	}
-	project, err := a.project()
-	if err != nil {
-		return "", err
-	}
-	if project.Workspace != "" {
-		return project.Workspace, nil
-	}
-	return "default", nil
-}
-
-// project is the nearest .agentclash.yaml, from the working directory upwards.
-type project struct {
-	Workspace string `yaml:"workspace"`
-}
-
-func (a *app) project() (project, error) {
-	for dir := a.p.Dir; ; dir = filepath.Dir(dir) {
-		file := filepath.Join(dir, ".agentclash.yaml")
-		src, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			if dir == filepath.Dir(dir) {
-				return project{}, nil
-			}
-			continue
-		}
-		if err != nil {
-			return project{}, fmt.Errorf("read the project file: %w", err)
-		}
-		var p project
-		if err := yaml.Unmarshal(src, &p); err != nil {
-			return project{}, &failure{status: statusUsage, code: "invalid_config", err: fmt.Errorf("read %s: %w", file, err)}
-		}
-		return p, nil
-	}
+	v, err := a.setting(config.Workspace, nonEmpty(a.workspace))
+	return v.Value, err
 }

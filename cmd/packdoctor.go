@@ -55,12 +55,15 @@ no Docker engine answers, 130 interrupted.`,
 	f.StringVar(&o.reference, "reference", "", "script of the reference agent (default: FILE with the ending .reference.yaml, when there is one)")
 	f.StringVar(&o.inputSet, "input-set", "", "input set, by key or name (default: all)")
 	f.StringVar(&o.sandbox, "sandbox", "", sandboxUsage)
-	f.StringVar(&o.image, "image", "", `sandbox image or template, or "builtin" (default: the pack's sandbox_template_id, else python:3.12-slim or E2B_TEMPLATE_ID)`)
-	f.IntVar(&o.concurrency, "concurrency", 0, "trials at once (0: 4 in sandboxes, 32 without)")
+	f.StringVar(&o.image, "image", "", `sandbox image or template, or "builtin" (default: the pack's sandbox_template_id, else the setting image, python:3.12-slim or E2B_TEMPLATE_ID)`)
+	f.IntVar(&o.concurrency, "concurrency", 0, "trials at once (0: the setting concurrency, else 4 in sandboxes, 32 without)")
 	return c
 }
 
 func (o *packDoctorOptions) check(a *app) (err error) {
+	if err := a.settleConcurrency(&o.concurrency); err != nil {
+		return err
+	}
 	if o.concurrency < 0 || o.concurrency > plan.MaxConcurrency {
 		return usage("--concurrency must be 0 to %d, not %d", plan.MaxConcurrency, o.concurrency)
 	}

@@ -95,6 +95,9 @@ func (a *app) stored(ctx context.Context) (*store.DB, error) {
 		err = (&failure{status: statusNotFound, code: "not_found", err: errors.New("there are no runs yet")}).
 			hint("agentclash eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good --follow")
 	}
+	if err == nil && a.workspace != "" { // a typing error would read as an empty workspace
+		_, err = a.knownWorkspace(ctx, a.workspace)
+	}
 	return db, err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentclash/agentclash/cmd/config"
 	"github.com/agentclash/agentclash/cmd/tui"
 	"github.com/agentclash/agentclash/engine"
 )
@@ -61,8 +62,10 @@ type app struct {
 	workspace      string
 	reportOut      bool // a report goes to stdout, in place of what is printed there
 
-	opened resources
-	live   atomic.Pointer[tui.Screen] // shown now; lines of talk would tear it
+	opened     resources
+	settings   *config.Inputs             // once they have been read
+	settingsOf string                     // the working directory they are of
+	live       atomic.Pointer[tui.Screen] // shown now; lines of talk would tear it
 }
 
 func newRoot(a *app) *cobra.Command {
@@ -88,7 +91,7 @@ the calls to the models you name.`,
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no success lines")
 	f.BoolVar(&a.noColor, "no-color", false, "no colour, as NO_COLOR=1")
 	f.BoolVar(&a.nonInteractive, "non-interactive", false, "never ask")
-	f.StringVarP(&a.workspace, "workspace", "w", "", "workspace to work in (default: AGENTCLASH_WORKSPACE, .agentclash.yaml, \"default\")")
+	f.StringVarP(&a.workspace, "workspace", "w", "", "workspace to work in (default: AGENTCLASH_WORKSPACE, .agentclash.yaml, the user's setting, \"default\")")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage("%w", err).hint("%s --help", c.CommandPath())
 	})
@@ -96,6 +99,7 @@ the calls to the models you name.`,
 		newEval(a), newRun(a), newReplay(a), newBaseline(a), newCompare(a), newReleaseGate(a),
 		newChallengePack(a), newDataset(a), newDeployment(a), newSecret(a), newInfra(a), newCache(a), newRegressionSuite(a), newCI(a),
 		newDoctor(a), newSandbox(a), newVersion(a), newCompletion(a),
+		newExplain(a), newStore(a), newConfig(a), newInit(a), newLink(a), newWorkspace(a), newHosted("auth"), newHosted("org"), newHosted("quota"),
 	)
 	strict(root)
 	a.fitHelp(root)
@@ -181,25 +185,22 @@ func (a *app) structured(args []string) bool {
 	}
 	for _, arg := range args {
 		if arg == "--" {
-			return false
+			break
 		}
 		if arg == "--json" || arg == "--json=true" || arg == "--output=json" || arg == "-o=json" || arg == "-ojson" {
 			return true
 		}
+		if arg == "-o" || strings.HasPrefix(arg, "-o") || strings.HasPrefix(arg, "--output") {
+			return false
+		}
 	}
-	return false
+	return a.usuallyJSON()
 }
 
 func (a *app) checkGlobals(c *cobra.Command) error {
-	switch a.output {
-	case "table", "json", "yaml":
-	default:
-		return usage("--output must be table, json or yaml, not %q", a.output)
+	if err := a.settleOutput(c); err != nil {
+		return err
 	}
-	if a.asJSON {
-		a.output = "json"
-	}
-	a.asJSON = a.output == "json"
 	if a.query == "" {
 		return nil
 	}
@@ -231,5 +232,5 @@ func truthy(s string) bool {
 // color says whether human output may be coloured.
 func (a *app) color() bool {
 	_, _, ok := a.p.Terminal()
-	return ok && !a.noColor && a.p.Getenv("NO_COLOR") == "" && a.p.Getenv("TERM") != "dumb" && !truthy(a.p.Getenv("CI"))
+	return ok && !a.noColor && a.p.Getenv("TERM") != "dumb" && !truthy(a.p.Getenv("CI"))
 }

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -23,15 +24,26 @@ func newSecretSet(a *app) *cobra.Command {
 		Long: `Keep a secret under KEY, for workspace-secret://KEY references, for
 ${secrets.KEY} in the tools of a pack, and for a provider's own key variable. The value is read from stdin byte by byte when
 stdin is a pipe, else asked for without showing it. It is kept in the system's
-keychain where there is one, else in a file only you can read, and is never
-shown again.`,
+keychain where there is one, else in a file only you can read (the setting
+secret_store chooses), and is never shown again. There is no flag for it: what
+is typed as an argument stays in the shell's history.`,
 		Example: "  agentclash secret set OPENAI_API_KEY\n  pass openai | agentclash secret set OPENAI_API_KEY",
-		Args:    exactArgs("KEY"),
-		RunE:    func(_ *cobra.Command, args []string) error { return runSecretSet(a, args[0]) },
+		Args:    secretNameOnly,
+		RunE:    func(c *cobra.Command, args []string) error { return runSecretSet(c.Context(), a, args[0]) },
 	}
 }
 
-func runSecretSet(a *app, key string) error {
+// secretNameOnly takes one argument, and does not repeat a second one: it may be
+// the value.
+func secretNameOnly(c *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usage("%s takes the name alone: a value that is typed here stays in the shell's history", c.CommandPath()).
+			hint("printf %%s \"$VALUE\" | agentclash secret set KEY")
+	}
+	return exactArgs("KEY")(c, args)
+}
+
+func runSecretSet(ctx context.Context, a *app, key string) error {
 	store, err := a.secretStore()
 	if err != nil {
 		return err
@@ -40,14 +52,21 @@ func runSecretSet(a *app, key string) error {
 	if err != nil {
 		return err
 	}
+	if !secretName.MatchString(key) { // before anybody types a value
+		return checkSecret(key, "")
+	}
 	value, err := a.secretValue(key)
 	if err != nil {
 		return err
 	}
-	if err := store.set(workspace, key, value); err != nil {
+	where, why, err := store.set(ctx, workspace, key, value)
+	if err != nil {
 		return err
 	}
-	return a.secretDone(key, "set")
+	if why != nil {
+		a.say("note: no keychain takes it (%v), so it is in %s, which only you can read", why, store.file)
+	}
+	return a.secretDone(key, "set", where)
 }
 
 // secretValue reads the value: from a pipe as it is, from a person unseen.
@@ -75,17 +94,44 @@ func (a *app) secretValue(key string) (string, error) {
 	return string(b), nil
 }
 
-func (a *app) secretDone(key, action string) error {
-	return a.print(map[string]string{"key": key, "action": action}, func(io.Writer, view.Options) error {
+// secretDone says what was done; where is empty when nothing is kept any more.
+func (a *app) secretDone(key, action, where string) error {
+	doc := struct {
+		Key    string `json:"key"`
+		Action string `json:"action"`
+		Store  string `json:"store,omitempty"`
+	}{key, action, where}
+	return a.print(doc, func(io.Writer, view.Options) error {
+		if where != "" {
+			action += " in the " + where
+		}
 		a.say("✓ secret %s: %s", key, action)
+		a.sayShadowed(key, where)
 		return nil
 	})
+}
+
+// sayShadowed tells when a variable wins over what was just kept.
+func (a *app) sayShadowed(key, where string) {
+	if name := a.shadowing(key); where != "" && name != "" {
+		a.say("! %s is set and wins over it", name)
+	}
+}
+
+// shadowing is the variable that wins over a kept secret, "" when none is set.
+func (a *app) shadowing(key string) string {
+	if name := "AGENTCLASH_SECRET_" + key; a.p.Getenv(name) != "" {
+		return name
+	}
+	return ""
 }
 
 func newSecretList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the names of the secrets, never their values", Args: noArgs,
-		Example: "  agentclash secret list",
+		Long: `List the names of the secrets of this workspace, where each is kept (the
+keychain, or the file), and which is overridden by AGENTCLASH_SECRET_<KEY>.`,
+		Example: "  agentclash secret list\n  agentclash secret list --json",
 		RunE: func(*cobra.Command, []string) error {
 			store, err := a.secretStore()
 			if err != nil {
@@ -106,24 +152,26 @@ func newSecretList(a *app) *cobra.Command {
 
 func (a *app) printSecrets(entries []secretEntry) error {
 	type item struct {
-		Key       string    `json:"key"`
-		CreatedAt time.Time `json:"created_at"`
-		UpdatedAt time.Time `json:"updated_at"`
+		Key        string    `json:"key"`
+		Store      string    `json:"store"` // keychain or file
+		Overridden string    `json:"overridden_by,omitempty"`
+		CreatedAt  time.Time `json:"created_at"`
+		UpdatedAt  time.Time `json:"updated_at"`
 	}
 	doc := struct {
 		Items []item `json:"items"`
 	}{Items: []item{}}
 	for _, e := range entries {
-		doc.Items = append(doc.Items, item{e.Key, e.CreatedAt, e.UpdatedAt})
+		doc.Items = append(doc.Items, item{e.Key, e.place(), a.shadowing(e.Key), e.CreatedAt, e.UpdatedAt})
 	}
 	return a.print(doc, func(w io.Writer, o view.Options) error {
 		if len(doc.Items) == 0 {
 			a.say("! no secrets yet: agentclash secret set KEY")
 			return nil
 		}
-		t := view.Table{Columns: []view.Column{{Title: "KEY"}, {Title: "CREATED", Keep: true}, {Title: "UPDATED", Keep: true}}}
+		t := view.Table{Columns: []view.Column{{Title: "KEY"}, {Title: "KEPT IN", Keep: true}, {Title: "CREATED", Keep: true}, {Title: "UPDATED", Keep: true}, {Title: "OVERRIDDEN BY"}}}
 		for _, e := range doc.Items {
-			t.Add(view.Text(e.Key), view.Text(o.Time(e.CreatedAt)), view.Text(o.Time(e.UpdatedAt)))
+			t.Add(view.Text(e.Key), view.Text(e.Store), view.Text(o.Time(e.CreatedAt)), view.Text(o.Time(e.UpdatedAt)), view.Text(e.Overridden))
 		}
 		return t.Write(w, o)
 	})
@@ -133,7 +181,7 @@ func newSecretDelete(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete KEY", Short: "Forget a secret", Args: exactArgs("KEY"),
 		Example: "  agentclash secret delete OPENAI_API_KEY",
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			store, err := a.secretStore()
 			if err != nil {
 				return err
@@ -142,14 +190,14 @@ func newSecretDelete(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			found, err := store.delete(workspace, args[0])
+			found, err := store.delete(c.Context(), workspace, args[0])
 			if err != nil {
 				return err
 			}
 			if !found {
 				return &failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("there is no secret %q", args[0])}
 			}
-			return a.secretDone(args[0], "deleted")
+			return a.secretDone(args[0], "deleted", "")
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,8 +14,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/zalando/go-keyring"
+
+	"github.com/agentclash/agentclash/cmd/config"
+	"github.com/agentclash/agentclash/engine/filelock"
 )
 
 const (
@@ -29,9 +34,10 @@ var secretName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 // system's keychain where there is one, else in a file only its owner can
 // read. The file always holds the names and times.
 type secretStore struct {
-	file     string
-	keychain bool
-	now      func() time.Time
+	file         string
+	keychain     bool // is asked
+	keychainOnly bool // the file is no substitute
+	now          func() time.Time
 }
 
 // secretEntry is one secret as the file holds it. Value is empty when the
@@ -40,6 +46,7 @@ type secretEntry struct {
 	Workspace string    `json:"workspace"`
 	Key       string    `json:"key"`
 	Value     string    `json:"value,omitempty"`
+	Bytes     []byte    `json:"value_base64,omitempty"` // in place of Value, where JSON would change it
 	Keychain  bool      `json:"keychain,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
@@ -51,15 +58,16 @@ func (a *app) secretStore() (*secretStore, error) {
 		return nil, err
 	}
 	s := &secretStore{file: filepath.Join(home, "secrets.json"), now: a.p.Now}
-	switch kind := a.p.Getenv("AGENTCLASH_SECRET_STORE"); kind {
-	case "file":
+	kind, err := a.setting(config.SecretStore, nil)
+	if err != nil {
+		return nil, err
+	}
+	switch kind.Value {
 	case "keychain":
-		s.keychain = true
-	case "":
+		s.keychain, s.keychainOnly = true, true
+	case "auto":
 		// a Linux machine without a session bus has no keychain to ask
 		s.keychain = runtime.GOOS == "darwin" || runtime.GOOS == "windows" || a.p.Getenv("DBUS_SESSION_BUS_ADDRESS") != ""
-	default:
-		return nil, usage("AGENTCLASH_SECRET_STORE must be file or keychain, not %q", kind)
 	}
 	return s, nil
 }
@@ -102,29 +110,92 @@ func (s *secretStore) find(entries []secretEntry, workspace, key string) int {
 	return slices.IndexFunc(entries, func(e secretEntry) bool { return e.Workspace == workspace && e.Key == key })
 }
 
-func (s *secretStore) set(workspace, key, value string) error {
-	if !secretName.MatchString(key) {
-		return usage("%q is no name for a secret: letters, digits and _, not starting with a digit, at most 128", key)
+// The places where a value is kept.
+const (
+	inKeychain = "keychain"
+	inFile     = "file"
+)
+
+// set keeps a value and returns where. Whoever asked for the keychain gets it or
+// an error; otherwise a keychain that does not take a value is none, and why is
+// said.
+func (s *secretStore) set(ctx context.Context, workspace, key, value string) (where string, why error, err error) {
+	if err := checkSecret(key, value); err != nil {
+		return "", nil, err
 	}
-	if len(value) < minSecretBytes || len(value) > maxSecretBytes {
-		return usage("the value of %s has %d bytes: %d to %d are allowed, so that it can be kept out of every log", key, len(value), minSecretBytes, maxSecretBytes)
+	release, err := s.hold(ctx)
+	if err != nil {
+		return "", nil, err
 	}
+	defer release()
 	entries, err := s.read()
 	if err != nil {
-		return err
+		return "", nil, err
 	}
 	now := s.now().UTC()
 	e := secretEntry{Workspace: workspace, Key: key, Value: value, CreatedAt: now, UpdatedAt: now}
-	if s.keychain && keyring.Set(keychainService, keychainAccount(workspace, key), value) == nil {
-		e.Value, e.Keychain = "", true
+	if s.keychain {
+		why = keyring.Set(keychainService, keychainAccount(workspace, key), value)
+		if why != nil && s.keychainOnly {
+			return "", nil, fmt.Errorf("keep secret %s in the keychain: %w", key, why)
+		}
+		if e.Keychain = why == nil; e.Keychain {
+			e.Value = ""
+		}
 	}
-	if i := s.find(entries, workspace, key); i >= 0 {
+	if !utf8.ValidString(e.Value) {
+		e.Value, e.Bytes = "", []byte(e.Value)
+	}
+	i := s.find(entries, workspace, key)
+	if i >= 0 {
 		e.CreatedAt = entries[i].CreatedAt
+		if entries[i].Keychain && !e.Keychain { // the old value must not outlive the new one
+			_ = keyring.Delete(keychainService, keychainAccount(workspace, key)) // it is read no more either way
+		}
 		entries[i] = e
 	} else {
 		entries = append(entries, e)
 	}
-	return s.write(entries)
+	return e.place(), why, s.write(entries)
+}
+
+func checkSecret(key, value string) error {
+	switch {
+	case !secretName.MatchString(key):
+		return usage("that is no name for a secret: letters, digits and _, not starting with a digit, at most 128")
+	case value == "":
+		return usage("the value of %s is empty", key).hint("printf %%s \"$VALUE\" | agentclash secret set %s", key)
+	case len(value) < minSecretBytes || len(value) > maxSecretBytes:
+		return usage("the value of %s has %d bytes: %d to %d are allowed, so that it can be kept out of every log", key, len(value), minSecretBytes, maxSecretBytes)
+	}
+	return nil
+}
+
+// hold keeps other processes from changing the secrets meanwhile.
+func (s *secretStore) hold(ctx context.Context) (release func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(s.file), 0o700); err != nil {
+		return nil, fmt.Errorf("write the secrets: %w", err)
+	}
+	if release, err = filelock.Hold(ctx, s.file); err != nil {
+		return nil, fmt.Errorf("write the secrets: %w", err)
+	}
+	return release, nil
+}
+
+// kept is the value that the file has.
+func (e secretEntry) kept() string {
+	if e.Bytes != nil {
+		return string(e.Bytes)
+	}
+	return e.Value
+}
+
+// place is where the value of an entry is kept.
+func (e secretEntry) place() string {
+	if e.Keychain {
+		return inKeychain
+	}
+	return inFile
 }
 
 // get returns a secret's value; ok is false when there is none.
@@ -138,7 +209,7 @@ func (s *secretStore) get(workspace, key string) (value string, ok bool, err err
 		return "", false, nil
 	}
 	if !entries[i].Keychain {
-		return entries[i].Value, true, nil
+		return entries[i].kept(), true, nil
 	}
 	value, err = keyring.Get(keychainService, keychainAccount(workspace, key))
 	if err != nil {
@@ -155,20 +226,27 @@ func (s *secretStore) values() ([]string, error) {
 	}
 	var values []string
 	for _, e := range entries {
+		value := e.kept()
 		if e.Keychain {
-			if e.Value, err = keyring.Get(keychainService, keychainAccount(e.Workspace, e.Key)); errors.Is(err, keyring.ErrNotFound) {
+			if value, err = keyring.Get(keychainService, keychainAccount(e.Workspace, e.Key)); errors.Is(err, keyring.ErrNotFound) {
 				continue // somebody else took it out
 			}
 			if err != nil {
 				return nil, fmt.Errorf("read secret %s from the keychain: %w", e.Key, err)
 			}
 		}
-		values = append(values, e.Value)
+		values = append(values, value)
 	}
 	return values, nil
 }
 
-func (s *secretStore) delete(workspace, key string) (bool, error) {
+// delete forgets a secret; found is false when there is none.
+func (s *secretStore) delete(ctx context.Context, workspace, key string) (found bool, err error) {
+	release, err := s.hold(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer release()
 	entries, err := s.read()
 	if err != nil {
 		return false, err

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/agentclash/agentclash/cmd/config"
 	"github.com/agentclash/agentclash/engine/plan"
 
 	"github.com/agentclash/agentclash/engine/provider"
@@ -113,6 +114,15 @@ func newScriptUser(name string, src []byte) (provider.Client, error) {
 }
 
 func (a *app) openDocker(ctx context.Context, image string) (sandbox.Provider, error) {
+	if image == "" {
+		usual, err := a.setting(config.Image, nil)
+		if err != nil {
+			return nil, err
+		}
+		if usual.IsSet() {
+			image = usual.Value
+		}
+	}
 	return docker.Open(ctx, a.dockerOptions(image))
 }
 
