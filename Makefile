@@ -13,7 +13,7 @@ RACE     := $(if $(CC_FOUND),-race)
 # Every process with the detector in it would sleep for a second at its end.
 export GORACE ?= atexit_sleep_ms=0
 
-.PHONY: build quickstart test slow-test lint fmt update guests bench bench-stats sandbox-image clean help
+.PHONY: build quickstart test slow-test lint fmt update fixture guests bench bench-stats sandbox-image clean help
 
 build: ## build bin/agentclash (static, no cgo)
 	@mkdir -p bin
@@ -42,6 +42,9 @@ fmt: ## format the Go files
 
 update: ## rewrite the golden files
 	$(GO) test . ./cmd/... ./pack ./scoring/compare ./engine/provider/openai ./engine/provider/anthropic ./engine/provider/gemini -update
+
+fixture: build ## keep a store of the present schema, for the tests of upgrades
+	sh testdata/upgrade/make.sh $(BIN) testdata/upgrade/schema$$(ls store/migrations/*.sql | wc -l | tr -d ' ').db.gz
 
 GUESTS := sandbox/guest/embedded
 
