@@ -95,8 +95,9 @@ the calls to the models you name.`,
 	root.AddCommand(
 		newEval(a), newRun(a), newReplay(a), newBaseline(a), newCompare(a), newReleaseGate(a),
 		newChallengePack(a), newDataset(a), newDeployment(a), newSecret(a), newInfra(a), newCache(a), newRegressionSuite(a), newCI(a),
-		newDoctor(a), newSandbox(a), newVersion(a), newCompletion(a),
+		newDoctor(a), newSandbox(a), newVersion(a), newCompletion(a), newSchema(a),
 	)
+	choose(root)
 	strict(root)
 	a.fitHelp(root)
 	return root
