@@ -143,6 +143,29 @@ func TestSchemaDocument(t *testing.T) {
 	}
 }
 
+// TestEveryCommandHasAnExample: help shows each command in use.
+func TestEveryCommandHasAnExample(t *testing.T) {
+	t.Parallel()
+	var d manual.Document
+	schemaDocument(t, &d)
+	seen := 0
+	var walk func(list []manual.Command)
+	walk = func(list []manual.Command) {
+		for _, c := range list {
+			if walk(c.Subcommands); !c.Runnable {
+				continue
+			}
+			if seen++; !strings.Contains(c.Example, "  "+c.Path) && !strings.Contains(c.Example, "| "+c.Path) {
+				t.Errorf("the help of %s has no example of it:\n%s", c.Path, c.Example)
+			}
+		}
+	}
+	walk(d.Commands)
+	if seen < 60 {
+		t.Fatalf("found %d commands, which cannot be all", seen)
+	}
+}
+
 func schemaDocument(t *testing.T, into *manual.Document, of ...string) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -99,6 +99,7 @@ the calls to the models you name.`,
 	)
 	choose(root)
 	strict(root)
+	a.completing(root)
 	a.fitHelp(root)
 	return root
 }
