@@ -13,7 +13,7 @@ RACE     := $(if $(CC_FOUND),-race)
 # Every process with the detector in it would sleep for a second at its end.
 export GORACE ?= atexit_sleep_ms=0
 
-.PHONY: build quickstart test slow-test lint fmt update guests bench bench-stats sandbox-image clean help
+.PHONY: build quickstart test slow-test lint fmt update fixture guests pages release-check snapshot cross bench bench-stats sandbox-image clean help
 
 build: ## build bin/agentclash (static, no cgo)
 	@mkdir -p bin
@@ -41,7 +41,10 @@ fmt: ## format the Go files
 	gofmt -w $$(git ls-files '*.go')
 
 update: ## rewrite the golden files
-	$(GO) test . ./cmd/... ./pack ./scoring/compare ./engine/provider/openai ./engine/provider/anthropic ./engine/provider/gemini -update
+	$(GO) test . ./cmd/... ./docs/... ./pack ./scoring/compare ./engine/provider/openai ./engine/provider/anthropic ./engine/provider/gemini -update
+
+fixture: build ## keep a store of the present schema, for the tests of upgrades
+	sh testdata/upgrade/make.sh $(BIN) testdata/upgrade/schema$$(ls store/migrations/*.sql | wc -l | tr -d ' ').db.gz
 
 GUESTS := sandbox/guest/embedded
 
@@ -51,6 +54,21 @@ guests: ## build the small guests (linux, amd64 and arm64) for builds with -tags
 		gzip -9 -n -c $(GUESTS)/guest > $(GUESTS)/guest-linux-$$arch.gz && rm $(GUESTS)/guest || exit 1; \
 	done
 	$(GO) test -tags embed_guests ./$(GUESTS)
+
+pages: ## manual pages and completion scripts, into bin/pages
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(GO) run ./docs/gen -out bin/pages
+
+release-check: ## read .goreleaser.yaml; needs goreleaser
+	goreleaser check
+
+snapshot: ## build all of a release into dist, and publish nothing; needs goreleaser and syft
+	goreleaser release --snapshot --clean --skip=publish
+
+cross: ## vet for Windows and macOS, and build the test binaries of the program for them
+	@for goos in windows darwin; do \
+		echo "vet for $$goos" && CGO_ENABLED=0 GOOS=$$goos $(GO) vet ./... && \
+		CGO_ENABLED=0 GOOS=$$goos $(GO) test -c -o /dev/null . || exit 1; \
+	done
 
 bench: build ## measure the budgets; see bench/README.md
 	$(GO) run ./bench -bin $(BIN)

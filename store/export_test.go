@@ -3,8 +3,12 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
+	"net/url"
 	"testing"
+
+	"modernc.org/sqlite"
 )
 
 // LimitPages makes the database as full as a disk with no more room.
@@ -25,6 +29,31 @@ func MigrateWith(ctx context.Context, path string, more ...string) error {
 	if err != nil {
 		return err
 	}
+	defer pool.Close()
+	return migrate(ctx, pool, steps)
+}
+
+// MigrateHalting migrates as Open does, and calls halt before the step of that number,
+// or before the commit. What was changed by then is in the log, and not only in memory.
+func MigrateHalting(ctx context.Context, path string, step int, halt func()) error {
+	steps, err := migrations()
+	if err != nil {
+		return err
+	}
+	if step <= len(steps) {
+		steps[step-1].sql = "SELECT halt(); " + steps[step-1].sql
+	} else {
+		steps[len(steps)-1].sql += "; SELECT halt()"
+	}
+	err = sqlite.RegisterFunction("halt", &sqlite.FunctionImpl{Scalar: func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
+		halt()
+		return nil, nil
+	}})
+	if err != nil {
+		return err
+	}
+	pool := (&DB{path: path}).pool(1, url.Values{"mode": {"rw"}, "_txlock": {"immediate"}, "_pragma": {
+		"journal_mode(WAL)", "synchronous(NORMAL)", "cache_size(2)", "cache_spill(1)"}})
 	defer pool.Close()
 	return migrate(ctx, pool, steps)
 }

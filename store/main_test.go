@@ -28,6 +28,7 @@ var children = map[string]func(ctx context.Context, path, word string) error{
 	"rescore": childRescore,
 	"hold":    childHold,
 	"read":    childRead,
+	"migrate": childMigrate,
 }
 
 func TestMain(m *testing.M) {

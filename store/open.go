@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -216,6 +217,9 @@ func explain(path string, err error) error {
 		return err
 	}
 	f, probe := os.CreateTemp(filepath.Dir(path), ".probe-*")
+	if failed := (*fs.PathError)(nil); errors.As(probe, &failed) {
+		return fmt.Errorf("make a file in %q: %w", filepath.Dir(path), failed.Err)
+	}
 	if probe != nil {
 		return probe
 	}
