@@ -203,12 +203,16 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution, around surroun
 	defer cancel(nil)
 	people := a.people(db, e)
 	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) }, people)
+	var controls *engine.Controls
+	if a.onScreen(e) {
+		controls = new(engine.Controls)
+	}
 	stop := a.beat(ctx, db, e.plan.RunID, cancel)
 	deps := engine.Deps{
 		Sink: event.Tee(recorder, append(screen, around.traces...)...), Clients: e.clients.agents, Programs: e.clients.programs, Judges: e.clients.judges,
 		Simulators: e.clients.simulators, Users: people, Boxes: e.boxes, Queries: queries(),
 		Secrets: e.clients.secrets, ToolSecrets: e.secrets, Now: a.p.Now,
-		Recall: db.Recall(e.plan.Lent()).Events,
+		Recall: db.Recall(e.plan.Lent()).Events, Controls: controls,
 	}
 	over := a.taped(e, around.tape, &deps, cancel)
 	result, err = engine.Run(ctx, e.plan, deps)
