@@ -11,7 +11,6 @@ import (
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/plan"
 	"github.com/agentclash/agentclash/engine/provider"
-	"github.com/agentclash/agentclash/engine/steer"
 	"github.com/agentclash/agentclash/scoring"
 )
 
@@ -45,8 +44,7 @@ func (c *Controls) Pause(paused bool) {
 }
 
 // SetConcurrency changes how many trials run at once, within 1 and
-// [steer.MaxConcurrency], or what the plan says where that is more. Those that run
-// are not ended.
+// [plan.MaxConcurrency]. Those that run are not ended.
 func (c *Controls) SetConcurrency(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +125,7 @@ func (r *run) pause(paused bool) {
 }
 
 func (r *run) resize(n int) {
-	if r.gate.Resize(min(n, max(steer.MaxConcurrency, r.plan.Options.Concurrency))) {
+	if r.gate.Resize(min(n, plan.MaxConcurrency)) {
 		r.adjusted(event.Adjustment{Action: event.ActionConcurrency})
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/plan"
 	"github.com/agentclash/agentclash/engine/provider"
-	"github.com/agentclash/agentclash/engine/steer"
 	"github.com/agentclash/agentclash/sandbox/sandboxtest"
 	"github.com/agentclash/agentclash/scoring"
 )
@@ -198,7 +197,7 @@ func TestConcurrencyFollows(t *testing.T) {
 		s.runs(1, 5, "one by one")
 		s.controls.SetConcurrency(6)
 		s.runs(6, 10, "raised to 6: more begin at once")
-		s.controls.SetConcurrency(steer.MaxConcurrency + 1)
+		s.controls.SetConcurrency(plan.MaxConcurrency + 1)
 		if result := s.finish(); result.Agents[0].Scorecard.PassedTrials != 16 {
 			t.Errorf("got %+v", result.Agents[0].Scorecard)
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/engine/plan"
 	"github.com/agentclash/agentclash/engine/provider"
-	"github.com/agentclash/agentclash/engine/steer"
 	"github.com/agentclash/agentclash/sandbox/sandboxtest"
 	"github.com/agentclash/agentclash/scoring"
 )
@@ -64,7 +63,7 @@ func steeredAtRandom(t *testing.T, seed uint64, random *rand.Rand) *harness {
 		h = judged(t, ranked, "", kinder)
 	}
 	h.boxes, h.controls = sandboxtest.Memory(), new(engine.Controls)
-	h.options = plan.Options{Repetitions: 60, Concurrency: 1 + random.IntN(20), RetryInvalid: random.IntN(2), MinPassRate: 1, PeerStandings: seed%4 == 1, PeerGap: 1}
+	h.options = plan.Options{Repetitions: rounds(40, 100), Concurrency: 1 + random.IntN(20), RetryInvalid: random.IntN(2), MinPassRate: 1, PeerStandings: seed%4 == 1, PeerGap: 1}
 	var mu sync.Mutex
 	for i := range 3 {
 		h.agents = append(h.agents, plan.Deployment{Name: fmt.Sprint("d", i), Provider: provider.Scripted, Model: "agent.yaml"})
@@ -145,7 +144,7 @@ func (h *harness) checkSteered(t *testing.T, planned *plan.Plan, result engine.R
 		switch e.Type {
 		case event.RunAdjusted:
 			a, err := event.Decode[event.Adjustment](e)
-			if err != nil || a.Concurrency < 1 || a.Concurrency > steer.MaxConcurrency {
+			if err != nil || a.Concurrency < 1 || a.Concurrency > plan.MaxConcurrency {
 				t.Errorf("%s: %v", e.Payload, err)
 			}
 			adjusted[a.Action]++

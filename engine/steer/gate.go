@@ -6,9 +6,6 @@ import (
 	"sync"
 )
 
-// MaxConcurrency is how many trials a run that goes on may be set to have at once.
-const MaxConcurrency = 256
-
 // ErrShut is why a gate lets nobody in any more.
 var ErrShut = errors.New("no other trial begins")
 
