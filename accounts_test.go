@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,5 +99,44 @@ func TestAccounts(t *testing.T) {
 	p.query(t, &card, "eval", "scorecard", "one")
 	if len(card.Scorecard.Trials) == 0 || card.Scorecard.Trials[0].Outcome == "invalid" {
 		t.Errorf("got %+v", card)
+	}
+}
+
+// TestDoctorAsksEachAccount only when it is told to, and says what came of it.
+func TestDoctorAsksEachAccount(t *testing.T) {
+	t.Parallel()
+	const key = "sk-doctor-0123456789"
+	var asked atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.Header.Get("Authorization") != "Bearer "+key {
+			w.WriteHeader(401)
+			return
+		}
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, `{"data":[{"id":"tiny"}]}`)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"OK\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(s.Close)
+	p := newProgram(t)
+	p.env = append(p.env, "GOOD_KEY="+key, "BAD_KEY=sk-wrong-9876543210", "SANDBOX_PROVIDER=scratch")
+	for _, name := range []string{"good", "bad"} {
+		p.must(t, "infra", "provider-account", "create", "--name", name, "--provider", "openai", "--base-url", s.URL+"/v1", "--credential", "env://"+strings.ToUpper(name)+"_KEY")
+	}
+	p.must(t, "doctor")
+	if n := asked.Load(); n != 0 {
+		t.Errorf("a doctor that was not told to made %d calls", n)
+	}
+	out, err := p.command(t.Context(), "doctor", "--live", "--json", "--query", `[.checks[] | select(.name == "live") | .metadata.account + " " + .status] | join(", ")`).CombinedOutput()
+	ended := (*exec.ExitError)(nil)
+	if !errors.As(err, &ended) || ended.ExitCode() != 1 || strings.Trim(string(out), "\"\n") != "bad fail, good ok" {
+		t.Errorf("%v: %s", err, out)
+	}
+	p.must(t, "infra", "provider-account", "delete", "bad")
+	if out := p.must(t, "doctor", "--live"); !strings.Contains(string(out), "good: tiny answered in ") || strings.Contains(string(out), "0123456789") {
+		t.Errorf("got %s", out)
 	}
 }

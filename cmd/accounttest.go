@@ -64,16 +64,7 @@ func runAccountTest(ctx context.Context, a *app, o accountTestOptions, selector 
 	defer stop()
 	t := view.AccountTest{Name: found.Name, Provider: found.Provider, Status: "passed", Passed: true}
 	began := a.p.Now()
-	t.Model = cmp.Or(o.model, cheapest(found))
-	if t.Model == "" {
-		t.Model, err = firstModel(ctx, client)
-	}
-	if err == nil {
-		_, err = client.Complete(ctx, provider.Request{
-			Model: t.Model, Messages: []provider.Message{{Role: provider.User, Content: "Say OK."}},
-			Sampling: provider.Sampling{MaxOutputTokens: testTokens},
-		}, nil)
-	}
+	t.Model, err = askAccount(ctx, client, found, o.model)
 	t.DurationMS = a.p.Now().Sub(began).Milliseconds()
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return err // by the user
@@ -87,6 +78,22 @@ func runAccountTest(ctx context.Context, a *app, o accountTestOptions, selector 
 		return err
 	}
 	return verdict(status)
+}
+
+// askAccount makes one small call, and says which model was asked.
+func askAccount(ctx context.Context, client provider.Client, account store.Account, model string) (string, error) {
+	if model = cmp.Or(model, cheapest(account)); model == "" {
+		first, err := firstModel(ctx, client)
+		if err != nil {
+			return "", err
+		}
+		model = first
+	}
+	_, err := client.Complete(ctx, provider.Request{
+		Model: model, Messages: []provider.Message{{Role: provider.User, Content: "Say OK."}},
+		Sampling: provider.Sampling{MaxOutputTokens: testTokens},
+	}, nil)
+	return model, err
 }
 
 // callStatus is the status that a call that failed stands for.

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -9,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/agentclash/agentclash/engine/plan"
+	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/store"
 
 	"github.com/spf13/cobra"
 
@@ -24,47 +27,39 @@ const (
 	checkFail = "fail"
 )
 
+type doctorOptions struct {
+	pack string
+	live bool
+}
+
 func newDoctor(a *app) *cobra.Command {
-	var packFile string
+	var o doctorOptions
 	c := &cobra.Command{
 		Use: "doctor", Short: "Check what this machine needs, and say what to type",
-		Long: `Check the store, the Docker engine (or, with SANDBOX_PROVIDER=e2b, what E2B
-needs), the provider keys and, with --pack, whether a pack can run here. Nothing is sent over the network.
+		Long: `Check the store, the Docker engine and its sandbox image (or, with
+SANDBOX_PROVIDER=e2b, what E2B needs), the provider keys, what is stored and what
+was left behind. With --pack, check whether that pack can run here: its secrets, a
+deployment for it, and a sandbox, which is started and removed.
 
-Exit status: 0 everything is in order, 1 something is missing.`,
+Nothing is sent over the network. --live makes one small call with each key and
+provider account, which costs what such a call costs.
+
+Exit status: 0 everything is ok or info, 1 something is missing.`,
 		Example: "  agentclash doctor\n  agentclash doctor --pack my-pack.yaml --json",
 		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return runDoctor(c.Context(), a, packFile) },
+		RunE:    func(c *cobra.Command, _ []string) error { return runDoctor(c.Context(), a, o) },
 	}
-	c.Flags().StringVar(&packFile, "pack", "", "pack that is to be run")
+	c.Flags().StringVar(&o.pack, "pack", "", "pack that is to be run")
+	c.Flags().BoolVar(&o.live, "live", false, "make one small call with each key and provider account")
 	return c
 }
 
-func runDoctor(ctx context.Context, a *app, packFile string) error {
+func runDoctor(ctx context.Context, a *app, o doctorOptions) error {
 	workspace, err := a.workspaceName()
 	if err != nil {
 		return err
 	}
-	d := view.DoctorDocument{Ready: true, Workspace: workspace}
-	add := func(checks ...view.Check) { d.Checks = append(d.Checks, checks...) }
-	add(a.checkInstall(), a.checkStore(ctx))
-	var wanted *pack.Pack
-	var invalid error
-	template := ""
-	if packFile != "" {
-		if wanted, invalid = a.runnablePack(ctx, packFile); invalid == nil {
-			template = templateOf(wanted)
-		}
-	}
-	boxCheck, kind, answers := a.checkBoxes(ctx, template)
-	add(boxCheck, a.checkKeys())
-	add(a.checkStored(ctx, workspace)...)
-	switch {
-	case invalid != nil:
-		add(view.Check{Name: "pack_manifest", Status: checkFail, Detail: invalid.Error(), NextStep: "agentclash challenge-pack validate " + packFile})
-	case wanted != nil:
-		add(checkPack(wanted, kind, answers)...)
-	}
+	d := view.DoctorDocument{Ready: true, Workspace: workspace, Checks: a.examine(ctx, workspace, o)}
 	for _, c := range d.Checks {
 		if c.Status != checkOK && c.Status != checkInfo {
 			d.Ready = false
@@ -80,35 +75,96 @@ func runDoctor(ctx context.Context, a *app, packFile string) error {
 	return exit(statusError)
 }
 
-func (a *app) checkInstall() view.Check {
-	b := readBuildInfo()
-	return view.Check{Name: "install", Status: checkOK, Detail: fmt.Sprintf("agentclash %s, %s/%s", b.Version, runtime.GOOS, runtime.GOARCH)}
+// examine makes all checks, in the order in which they are shown.
+func (a *app) examine(ctx context.Context, workspace string, o doctorOptions) []view.Check {
+	checks := []view.Check{a.checkInstall(), a.checkStore(ctx)}
+	var wanted *pack.Pack
+	var invalid error
+	template := ""
+	if o.pack != "" {
+		if wanted, invalid = a.runnablePack(ctx, o.pack); invalid == nil {
+			template = templateOf(wanted)
+		}
+	}
+	boxCheck, kind, answers := a.checkBoxes(ctx, template)
+	if slug := a.packNeedsDocker(ctx, workspace); kind == sandboxAuto && boxCheck.Status == checkWarn && !answers && slug != "" {
+		boxCheck.Status, boxCheck.Detail = checkFail, boxCheck.Detail+", and "+slug+" is one"
+	}
+	if !answers && kind == sandboxAuto && wanted != nil && plan.NeedsOf(wanted).Process {
+		boxCheck.Status = checkFail
+	}
+	checks = append(checks, boxCheck)
+	engine := answers && (kind == sandboxAuto || kind == sandboxDocker)
+	var image view.Check
+	if engine {
+		image = a.checkImage(ctx)
+		checks = append(checks, image)
+	}
+	checks = append(checks, a.checkKeys())
+	checks = append(checks, a.checkStored(ctx, workspace)...)
+	checks = append(checks, a.checkOrphans(ctx, workspace, engine), a.checkTerminal())
+	if o.live {
+		checks = append(checks, a.checkLive(ctx)...)
+	}
+	switch {
+	case invalid != nil:
+		checks = append(checks, view.Check{Name: "pack_manifest", Status: checkFail, Detail: invalid.Error(), NextStep: "agentclash challenge-pack validate " + o.pack})
+	case wanted != nil:
+		checks = append(checks, a.checkPack(ctx, wanted, workspace, kind, answers, image)...)
+	}
+	return checks
 }
 
-func (a *app) checkStore(ctx context.Context) view.Check {
-	c := view.Check{Name: "store", Status: checkOK}
-	path, err := a.storePath()
-	if err != nil {
-		return view.Check{Name: "store", Status: checkFail, Detail: err.Error(), NextStep: "export AGENTCLASH_HOME=DIR"}
+func (a *app) checkInstall() view.Check {
+	b := readBuildInfo()
+	c := view.Check{Name: "install", Status: checkOK, Detail: fmt.Sprintf("agentclash %s, %s/%s", b.Version, runtime.GOOS, runtime.GOARCH),
+		Metadata: map[string]string{"version": b.Version}}
+	if schema, err := store.NewestSchema(); err == nil {
+		c.Detail += fmt.Sprintf(", store schema %d", schema)
+		c.Metadata["store_schema"] = strconv.Itoa(schema)
 	}
-	_, ok, err := a.tidied(ctx)
-	if err == nil && !ok {
-		c.Status, c.Detail = checkInfo, path+" does not exist yet: the first run makes it"
+	return c
+}
+
+// checkTerminal says what a live screen has to show itself on.
+func (a *app) checkTerminal() view.Check {
+	c := view.Check{Name: "terminal", Status: checkOK}
+	width, height, ok := a.p.Terminal()
+	if !ok {
+		c.Status, c.Detail = checkInfo, "none: --follow writes plain lines"
 		return c
 	}
-	if err == nil {
-		err = a.opened.db.Check(ctx)
+	color := "no colour"
+	if a.color() {
+		color = "colour"
 	}
+	c.Detail = fmt.Sprintf("%dx%d, %s", width, height, color)
+	if width < 80 || height < 24 {
+		c.Status, c.Detail, c.NextStep = checkInfo, c.Detail+": the live screen is made for 80x24 and more", "make the window larger"
+	}
+	return c
+}
+
+// checkImage looks for the image of sandboxes, and fetches nothing.
+func (a *app) checkImage(ctx context.Context) view.Check {
+	c := view.Check{Name: "image", Status: checkOK}
+	boxes, err := a.localBoxes(ctx, sandboxDocker, "", true)
 	if err != nil {
-		return view.Check{Name: "store", Status: checkFail, Detail: err.Error(), NextStep: "export AGENTCLASH_HOME=DIR"}
+		return view.Check{Name: "image", Status: checkWarn, Detail: err.Error(), NextStep: "agentclash doctor"}
 	}
-	info, err := a.opened.db.Info(ctx)
-	if err != nil {
-		return view.Check{Name: "store", Status: checkFail, Detail: err.Error()}
-	}
-	c.Detail = fmt.Sprintf("%s, schema %d, %d runs, %.1f MB", info.Path, info.Schema, info.Runs, float64(info.Bytes)/1e6)
-	if info.ReadOnly {
-		c.Status, c.Detail = checkWarn, c.Detail+"; it can be read, not written"
+	defer a.closeBoxes(ctx, boxes)
+	d, err := boxes.Describe(ctx, sandbox.Spec{})
+	var box *sandbox.BoxError
+	switch {
+	case errors.As(err, &box) && box.Kind == sandbox.Image:
+		c.Status, c.NextStep = checkInfo, "docker pull "+defaultImage
+		c.Detail = defaultImage + " is not here: the first run pulls it; --image builtin needs no registry"
+	case err != nil:
+		c.Status, c.Detail, c.NextStep = checkWarn, err.Error(), "agentclash doctor"
+	case strings.Contains(d.Note, "stands in"):
+		c.Detail = defaultImage + " is not here; agentclash/sandbox:local stands in where it cannot be pulled"
+	default:
+		c.Detail = d.Image
 	}
 	return c
 }
@@ -165,71 +221,6 @@ func (a *app) checkDocker(ctx context.Context) (view.Check, bool) {
 		}
 	}
 	return c, true
-}
-
-func (a *app) checkKeys() view.Check {
-	var found, missing []string
-	for _, s := range servers() {
-		if s.keyVar == "" {
-			continue
-		}
-		_, stored, err := a.secret(s.keyVar)
-		switch {
-		case a.p.Getenv(s.keyVar) != "":
-			found = append(found, s.provider+" (environment)")
-		case err == nil && stored:
-			found = append(found, s.provider+" (secret)")
-		default:
-			missing = append(missing, s.keyVar)
-		}
-	}
-	c := view.Check{Name: "provider_keys", Status: checkInfo, Detail: "found: " + strings.Join(found, ", ")}
-	if len(found) == 0 {
-		c.Detail = "none found; scripted agents and local servers need none"
-		c.NextStep = "export " + missing[0] + "=..., or agentclash secret set " + missing[0]
-	}
-	return c
-}
-
-// checkStored looks at what runs are made of: packs, deployments, a baseline.
-func (a *app) checkStored(ctx context.Context, workspace string) []view.Check {
-	db, ok, err := a.reading(ctx)
-	if err != nil || !ok {
-		return nil // the store's own check has said so
-	}
-	var checks []view.Check
-	count := func(name string, n int, err error, next string) {
-		c := view.Check{Name: name, Status: checkOK, Detail: strconv.Itoa(n)}
-		switch {
-		case err != nil:
-			c.Status, c.Detail = checkFail, err.Error()
-		case n == 0:
-			c.Status, c.Detail, c.NextStep = checkInfo, "none", next
-		}
-		checks = append(checks, c)
-	}
-	packs, err := db.Packs(ctx, workspace)
-	count("challenge_packs", len(packs), err, "agentclash challenge-pack init my-pack.yaml")
-	deployments, err := db.Deployments(ctx, workspace)
-	count("deployments", len(deployments), err, "")
-	marks, err := db.Baselines(ctx, workspace)
-	count("baselines", len(marks), err, "agentclash baseline set latest")
-	return checks
-}
-
-// checkPack says whether a valid pack can run here.
-func checkPack(p *pack.Pack, kind string, answers bool) []view.Check {
-	cases := 0
-	for _, s := range p.InputSets {
-		cases += len(s.Cases)
-	}
-	sandbox := packSandbox(plan.NeedsOf(p), kind, answers)
-	sandbox.Name = "pack_sandbox"
-	return []view.Check{
-		{Name: "pack_manifest", Status: checkOK, Detail: fmt.Sprintf("%s v%d is valid", p.Pack.Slug, p.Version.Number)},
-		{Name: "pack_input_sets", Status: checkOK, Detail: fmt.Sprintf("%d input set(s), %d case(s)", len(p.InputSets), cases)},
-		sandbox,
-	}
 }
 
 func packSandbox(needs plan.Needs, kind string, answers bool) view.Check {

@@ -202,7 +202,10 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution, around surroun
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	people := a.people(db, e)
-	screen, wait := a.screen(ctx, e, func() { cancel(engine.ErrInterrupted) }, people)
+	controls := new(engine.Controls)
+	screen, wait := a.screen(ctx, e, tui.Options{
+		Interrupt: func() { cancel(engine.ErrInterrupted) }, People: people.answers(ctx), Controls: controls,
+	})
 	wait = sync.OnceValue(wait)
 	defer func() { _ = wait() }() // also when there is a panic: the terminal is given back
 	stop := a.beat(ctx, db, e.plan.RunID, cancel)
@@ -210,7 +213,7 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution, around surroun
 		Sink: event.Tee(recorder, append(screen, around.traces...)...), Clients: e.clients.agents, Programs: e.clients.programs, Judges: e.clients.judges,
 		Simulators: e.clients.simulators, Users: people, Boxes: e.boxes, Queries: queries(),
 		Secrets: e.clients.secrets, ToolSecrets: e.secrets, Now: a.p.Now,
-		Recall: db.Recall(e.plan.Lent()).Events,
+		Recall: db.Recall(e.plan.Lent()).Events, Controls: controls,
 	}
 	over := a.taped(e, around.tape, &deps, cancel)
 	result, err = engine.Run(ctx, e.plan, deps)
@@ -226,8 +229,9 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution, around surroun
 }
 
 // screen is what --follow shows: the live screen on a terminal, NDJSON or plain
-// lines elsewhere. wait returns when the screen has been taken down.
-func (a *app) screen(ctx context.Context, e execution, interrupt func(), people *people) (views []event.Sink, wait func() error) {
+// lines elsewhere; o says what the screen may ask of the run. wait returns when the
+// screen has been taken down.
+func (a *app) screen(ctx context.Context, e execution, o tui.Options) (views []event.Sink, wait func() error) {
 	none := func() error { return nil }
 	switch {
 	case !e.follow:
@@ -238,8 +242,9 @@ func (a *app) screen(ctx context.Context, e execution, interrupt func(), people 
 	case !a.onScreen(e):
 		return []event.Sink{view.Follow(a.p.Out, a.viewOptions())}, none
 	}
-	width, height, _ := a.p.Terminal()
-	s := tui.New(tui.Options{Color: a.color(), Width: width, Height: height, Now: a.p.Now, Interrupt: interrupt, People: people.answers(ctx)})
+	o.Width, o.Height, _ = a.p.Terminal()
+	o.Color, o.Now = a.color(), a.p.Now
+	s := tui.New(o)
 	a.live.Store(s)
 	shown := make(chan error, 1)
 	go func() {

@@ -39,7 +39,8 @@ func (p *people) Ask(ctx context.Context, t engine.HumanTurn) (string, error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			alone := errors.Is(context.Cause(ctx), engine.ErrTrialCancelled)
+			if !alone && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				return "", ctx.Err() // the end of the run closes the turn
 			}
 			message, answered, err := p.db.CloseTurn(context.WithoutCancel(ctx), t)

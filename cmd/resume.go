@@ -215,7 +215,8 @@ func inTheWay(r store.Run, o *plan.Obstacle) error {
 // whether its decision was one.
 func runFacts(ctx context.Context, db *store.DB, runID string) (last int64, decided bool, err error) {
 	filter := store.EventFilter{RunID: runID, Types: []string{string(event.RunStarted), string(event.RunFinished), string(event.BudgetReach), string(event.Decided),
-		string(event.JudgeStarted), string(event.JudgeDone), string(event.CallFailed), string(event.CallRetried)}}
+		string(event.JudgeStarted), string(event.JudgeDone), string(event.CallFailed), string(event.CallRetried),
+		string(event.RunAdjusted), string(event.RunPaced)}}
 	err = db.Events(ctx, filter, func(_ int64, e event.Event) error {
 		if e.TrialID == "" {
 			decided = decided || e.Type == event.Decided

@@ -168,6 +168,19 @@ func (a *app) collectScratch(ctx context.Context, dry bool) ([]string, error) {
 	return p.Reap(ctx)
 }
 
+// localBoxes is a sandbox provider that fetches no image.
+func (a *app) localBoxes(ctx context.Context, kind, image string, answers bool) (sandbox.Provider, error) {
+	if kind == sandboxScratch || !answers {
+		return a.openScratch()
+	}
+	o := a.dockerOptions(image)
+	o.NoPull = true
+	return docker.Open(ctx, o)
+}
+
+// defaultImage is the image of sandboxes that nobody has named another for.
+const defaultImage = docker.DefaultImage
+
 // builtinImage is the image that needs no registry.
 const builtinImage = docker.BuiltinImage
 

@@ -37,7 +37,7 @@ func (a *ahead) expect(ctx context.Context, next []plan.Trial) error {
 	if a == nil {
 		return nil
 	}
-	for _, t := range next[:min(len(next), max(a.run.plan.Options.Concurrency, 1), maxAhead)] {
+	for _, t := range next[:min(len(next), a.run.gate.Standing().Limit, maxAhead)] {
 		if a.run.lanes[t.Agent].mode.Tools == nil {
 			continue // it needs none
 		}

@@ -89,22 +89,22 @@ func (u *deciding) mark(t plan.Trial, going bool) {
 // that is going on has ended. As many trials as run at once have ended before one
 // that they wait for: it may decide, and others that were begun meanwhile would be for
 // nothing. Or all have begun but those in reserve, which may not be needed.
-func (u *deciding) wait(left []plan.Trial) bool {
+func (u *deciding) wait(left []plan.Trial, concurrency int) bool {
 	if u == nil {
 		return false
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	n, on := u.fold.Waiting()
-	return n >= max(u.plan.Options.Concurrency, 1) && u.going[on] ||
+	return n >= concurrency && u.going[on] ||
 		u.spares[placeOf(left[0])] && !u.fold.State().Spent && u.asked(left, on) < 0
 }
 
 // next takes the trial that begins next out of those that are left: the one that
 // the test needs next, so that an invalid trial is made good at once, else the first.
-func (u *deciding) next(left []plan.Trial) (plan.Trial, []plan.Trial) {
+func (u *deciding) next(left []plan.Trial) (taken, rest []plan.Trial) {
 	if u == nil {
-		return left[0], left[1:]
+		return left[:1], left[1:]
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -114,10 +114,9 @@ func (u *deciding) next(left []plan.Trial) (plan.Trial, []plan.Trial) {
 		i = max(0, u.asked(left, on))
 	}
 	if i == 0 {
-		return left[0], left[1:]
+		return left[:1], left[1:]
 	}
-	t := left[i]
-	return t, slices.Delete(slices.Clone(left), i, i+1) // the plan's own list stays as it is
+	return left[i : i+1], slices.Delete(slices.Clone(left), i, i+1) // the plan's own list stays as it is
 }
 
 // asked is where the trial is that the test needs next; -1 where it is not among them.

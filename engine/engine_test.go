@@ -102,6 +102,7 @@ type harness struct {
 	mu       sync.Mutex
 	facts    []event.Event
 	onFact   func(event.Event)
+	controls *engine.Controls
 }
 
 func newHarness(p *pack.Pack, scripts ...string) *harness {
@@ -148,7 +149,7 @@ func (h *harness) runOnly(t *testing.T, ctx context.Context, planned *plan.Plan)
 	t.Helper()
 	result, err := engine.Run(ctx, planned, engine.Deps{
 		Sink: event.SinkFunc(h.emit), Clients: h.clients, Programs: h.programs, Judges: h.judges, Recall: h.recall, Boxes: h.boxes, Queries: h.queries, Secrets: h.secrets,
-		Simulators: h.users, Users: h.people,
+		Simulators: h.users, Users: h.people, Controls: h.controls,
 		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	})

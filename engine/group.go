@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 
@@ -29,6 +30,40 @@ type group struct {
 	mu      sync.Mutex
 	missing int // trials that have neither come nor fallen away
 	waiting []parked
+
+	ranked sync.Mutex // held while they are
+}
+
+// expect counts a trial that comes once more.
+func (g *group) expect() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.missing++
+}
+
+// laneKey names a trial of a group.
+type laneKey struct {
+	groupKey
+	lane int
+}
+
+// keysOf are the groups that may have trials in a run: those that are planned, and
+// those with a trial that an earlier process left invalid.
+func keysOf(planned *plan.Plan) iter.Seq[groupKey] {
+	return func(yield func(groupKey) bool) {
+		for _, t := range planned.Trials {
+			if !yield(groupKey{t.CaseKey, t.Repetition}) {
+				return
+			}
+		}
+		for lane := range planned.Agents {
+			for _, t := range planned.Prior(lane) {
+				if t.Outcome == scoring.OutcomeInvalid && !yield(groupKey{t.CaseKey, t.Repetition}) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // parked is an attempt that only a ranking keeps from being scored.
@@ -43,12 +78,11 @@ func newGroups(planned *plan.Plan) map[groupKey]*group {
 		return nil
 	}
 	groups := map[groupKey]*group{}
+	for key := range keysOf(planned) {
+		groups[key] = &group{}
+	}
 	for _, t := range planned.Trials {
-		key := groupKey{t.CaseKey, t.Repetition}
-		if groups[key] == nil {
-			groups[key] = &group{}
-		}
-		groups[key].missing++
+		groups[groupKey{t.CaseKey, t.Repetition}].missing++
 	}
 	return groups
 }
@@ -63,16 +97,21 @@ func (r *run) arrive(ctx context.Context, t plan.Trial, p *parked) error {
 	}
 	g.mu.Lock()
 	g.missing--
-	last := g.missing == 0
 	if p != nil {
 		g.waiting = append(g.waiting, *p)
 	}
+	var all []parked
+	if g.missing == 0 {
+		all, g.waiting = g.waiting, nil
+	}
 	g.mu.Unlock()
-	if !last || len(g.waiting) == 0 {
+	if len(all) == 0 {
 		return nil
 	}
-	slices.SortFunc(g.waiting, func(a, b parked) int { return cmp.Compare(a.trial.Agent, b.trial.Agent) })
-	return r.rank(ctx, key, g.waiting)
+	g.ranked.Lock() // a trial that is run again may come while the others are ranked
+	defer g.ranked.Unlock()
+	slices.SortFunc(all, func(a, b parked) int { return cmp.Compare(a.trial.Agent, b.trial.Agent) })
+	return r.rank(ctx, key, all)
 }
 
 // ranking is a group while it is ranked.
@@ -194,29 +233,46 @@ func (g *ranking) add(name string, ev scoring.Evidence, a *attempt) {
 	g.members = append(g.members, a)
 }
 
-// scoredBefore is the evidence of a trial that an earlier run of the plan
-// finished, when it counts.
+// scoredBefore is the evidence of a trial of a group that has settled already, when
+// it counts: in an earlier process of the run, or before this one was run again.
 func (r *run) scoredBefore(ctx context.Context, key groupKey, lane int) (scoring.Evidence, bool, error) {
-	prior := r.plan.Prior(lane)
-	for i := len(prior) - 1; i >= 0; i-- {
-		t := prior[i]
-		if t.CaseKey != key.caseKey || t.Repetition != key.repetition {
-			continue
-		}
-		if t.Outcome == scoring.OutcomeInvalid || r.deps.Recall == nil {
-			return scoring.Evidence{}, false, nil
-		}
-		kase, err := r.plan.Case(t.CaseKey)
-		if err != nil {
-			return scoring.Evidence{}, false, err
-		}
-		fold := event.NewFold(r.plan.Source.ScoringCase(kase))
-		if err := r.deps.Recall(context.WithoutCancel(ctx), t.TrialID, t.Attempt, fold.Apply); err != nil {
-			return scoring.Evidence{}, false, fmt.Errorf("read trial %s, which is ranked with others: %w", t.TrialID, err)
-		}
-		return fold.Evidence(), true, nil
+	t := r.settledOf(key, lane)
+	if t.outcome == "" || t.outcome == scoring.OutcomeInvalid || r.deps.Recall == nil {
+		return scoring.Evidence{}, false, nil
 	}
-	return scoring.Evidence{}, false, nil
+	kase, err := r.plan.Case(key.caseKey)
+	if err != nil {
+		return scoring.Evidence{}, false, err
+	}
+	fold := event.NewFold(r.plan.Source.ScoringCase(kase))
+	if err := r.deps.Recall(context.WithoutCancel(ctx), t.trialID, t.attempt, fold.Apply); err != nil {
+		return scoring.Evidence{}, false, fmt.Errorf("read trial %s, which is ranked with others: %w", t.trialID, err)
+	}
+	return fold.Evidence(), true, nil
+}
+
+// decided is a trial by the attempt that decides it.
+type decided struct {
+	trialID string
+	attempt int
+	outcome scoring.Outcome
+}
+
+// settledOf is the trial of a group that has settled last; its outcome is "" when
+// there is none.
+func (r *run) settledOf(key groupKey, lane int) (last decided) {
+	r.steering.Lock()
+	last, now := r.ended[laneKey{key, lane}]
+	r.steering.Unlock()
+	if now {
+		return last
+	}
+	for _, t := range r.plan.Prior(lane) {
+		if t.CaseKey == key.caseKey && t.Repetition == key.repetition {
+			last = decided{t.TrialID, t.Attempt, t.Outcome}
+		}
+	}
+	return last
 }
 
 // tell states what came of a ranking's question: once as the run's fact, with

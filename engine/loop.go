@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/engine/plan"
+	"github.com/agentclash/agentclash/scoring"
 
 	"github.com/agentclash/agentclash/engine/budget"
 	"github.com/agentclash/agentclash/engine/event"
@@ -22,7 +23,7 @@ import (
 func (a *attempt) loop(ctx context.Context) ending {
 	messages, err := a.mode.Open(a.run.plan.Source, a.kase, a.deployment)
 	if err != nil {
-		return ending{fault: faultPack, stop: stopProvider, code: "pack_error", phase: phaseAgent, err: err}
+		return ending{fault: faultPack, stop: stopProvider, code: scoring.CodePackError, phase: phaseAgent, err: err}
 	}
 	a.messages = messages
 	if a.mode.Turns {

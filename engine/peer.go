@@ -33,8 +33,7 @@ func newBoards(planned *plan.Plan) map[groupKey]*board {
 	}
 	names := peers.Names(models)
 	boards := map[groupKey]*board{}
-	for _, t := range planned.Trials {
-		key := groupKey{t.CaseKey, t.Repetition}
+	for key := range keysOf(planned) {
 		if boards[key] != nil {
 			continue
 		}
@@ -127,7 +126,7 @@ func (a *attempt) stands(end ending) {
 			s.State, s.Took = peers.Submitted, max(a.log.clock.Now().Sub(a.startedAt), time.Millisecond)
 		case end.fault == faultAgent && end.stop == stopTimeout:
 			s.State = peers.TimedOut
-		case end.fault == faultInfra:
+		case end.fault == faultInfra: // it may be tried again
 			s.State = peers.NotStarted
 		default:
 			s.State = peers.Failed
@@ -139,28 +138,37 @@ func (a *attempt) stands(end ending) {
 // agents see each other work; as many groups at once as the concurrency has room for.
 func (r *run) together(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(r.plan.Options.Concurrency/len(r.plan.Agents), 1))
 	next := r.ahead()
-	for rest := r.plan.Trials; len(rest) > 0 && ctx.Err() == nil; {
-		n := 1
-		for n < len(rest) && rest[n].CaseKey == rest[0].CaseKey && rest[n].Repetition == rest[0].Repetition {
-			n++
+	for r.line.Wait(ctx) {
+		if r.gate.Enter(ctx) != nil {
+			break
 		}
-		group := rest[:n]
-		rest = rest[n:]
+		group := r.line.Take(firstGroup)
 		g.Go(func() error {
+			defer r.gate.Leave()
 			side, ctx := errgroup.WithContext(ctx)
 			for _, t := range group {
 				side.Go(func() error {
+					defer r.line.Done()
 					defer next.over(t)
-					return r.trial(ctx, t)
+					return r.unlessReached(r.trial(ctx, t))
 				})
 			}
 			return side.Wait()
 		})
-		if err := next.expect(ctx, rest); err != nil {
+		if err := next.expect(ctx, r.line.Left()); err != nil {
 			return errors.Join(err, g.Wait())
 		}
 	}
+	r.line.Close()
 	return g.Wait()
+}
+
+// firstGroup takes the first trial with those of the same case and repetition.
+func firstGroup(left []plan.Trial) (group, rest []plan.Trial) {
+	n := 1
+	for n < len(left) && left[n].CaseKey == left[0].CaseKey && left[n].Repetition == left[0].Repetition {
+		n++
+	}
+	return left[:n], left[n:]
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/engine/plan"
+	"github.com/agentclash/agentclash/scoring"
 
 	"github.com/agentclash/agentclash/engine/budget"
 	"github.com/agentclash/agentclash/engine/event"
@@ -90,7 +91,7 @@ func (a *attempt) stageProgram(ctx context.Context) ending {
 	}
 	task, err := plan.CommandTask(a.run.plan.Source, a.kase, a.deployment)
 	if err != nil {
-		return ending{fault: faultPack, stop: stopSandbox, code: "pack_error", phase: phaseStage, err: err}
+		return ending{fault: faultPack, stop: stopSandbox, code: scoring.CodePackError, phase: phaseStage, err: err}
 	}
 	files := append(slices.Clone(a.run.deps.program(a.trial.Agent).Files), ProgramFile{Path: path.Base(plan.TaskPath), Data: []byte(task), Mode: 0o444})
 	for _, f := range files {

@@ -100,11 +100,17 @@ func (r *Rescoring) evidence(ended scoring.Trial, events []event.Event) (ev scor
 			return ev, false, fmt.Errorf("trial %s: %w", ended.TrialID, err)
 		}
 	}
+	scored = scored && !wasCancelled(ended)
 	ev = fold.Evidence()
 	if r.given != nil {
 		r.given[ended.CaseKey].Forget(&ev)
 	}
 	return ev, scored, nil
+}
+
+// wasCancelled says that somebody ended a trial, which decided that it is invalid.
+func wasCancelled(t scoring.Trial) bool {
+	return t.Outcome == scoring.OutcomeInvalid && t.Code == scoring.CodeCancelled
 }
 
 // agentCode is the code of the failure of the agent's own that ended an attempt,

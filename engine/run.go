@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/record"
 	"github.com/agentclash/agentclash/engine/redact"
+	"github.com/agentclash/agentclash/engine/steer"
 	"github.com/agentclash/agentclash/engine/tool/query"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/egress"
@@ -49,6 +51,8 @@ type Deps struct {
 	Queries *query.Runner
 	// Secrets are values that must not appear in any fact.
 	Secrets []string
+	// Controls steer the run while it goes on; nil: nobody does.
+	Controls *Controls
 	// Tape keeps what is exchanged, or gives what was kept; its clients are
 	// among Clients and Judges. Nil: neither.
 	Tape record.Tape
@@ -72,10 +76,18 @@ type run struct {
 	lanes      []*lane
 	groups     map[groupKey]*group
 	boards     map[groupKey]*board // of peer standings; nil without
-	settled    atomic.Int64        // trials that need no more attempts
+	gate       *steer.Gate         // which trials begin through
+	line       *steer.Line[plan.Trial]
+	ctx        context.Context // which never ends, for facts
+	settled    atomic.Int64    // trials that need no more attempts
 	paces      *provider.Paces
 	purse      *budget.Purse // nil without a budget
 	deciding   *deciding     // nil runs every trial
+
+	steering sync.Mutex
+	hands    map[string]*hand      // attempts that can be cancelled, by trial
+	invalid  map[string]plan.Trial // settled so, with the attempt that would be next
+	ended    map[laneKey]decided   // where trials are ranked
 
 	facts sync.Mutex // held while one of the run's own events is stated
 	seq   int64      // of the last of them
@@ -106,6 +118,7 @@ func Run(ctx context.Context, planned *plan.Plan, deps Deps) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	r.ctx = context.WithoutCancel(ctx)
 	if err := r.emit(ctx, event.RunStarted, StartOf(planned)); err != nil {
 		return Result{}, err
 	}
@@ -114,7 +127,11 @@ func Run(ctx context.Context, planned *plan.Plan, deps Deps) (Result, error) {
 	}
 	ctx, stop := r.until(ctx)
 	defer stop()
+	deps.Controls.begin(r)
+	defer deps.Controls.end()
 	err = r.trials(ctx)
+	deps.Controls.end()
+	r.paces.TellLast()
 	if err != nil && !errors.Is(err, context.Cause(ctx)) {
 		return Result{}, err
 	}
@@ -139,8 +156,14 @@ func newRun(planned *plan.Plan, deps Deps) (*run, error) {
 	r := &run{
 		plan: planned, deps: deps, redact: redact.New(deps.hidden()), paces: &provider.Paces{Now: deps.Now},
 		purse: budget.NewPurse(planned.Options.BudgetUSD, planned.Before.ChargedUSD),
+		line:  steer.NewLine(planned.Trials), hands: map[string]*hand{}, invalid: map[string]plan.Trial{}, ended: map[laneKey]decided{},
 	}
+	r.paces.Changed = r.paced
 	r.seq, r.groups, r.boards = planned.Before.Facts, newGroups(planned), newBoards(planned)
+	r.gate = steer.NewGate(planned.Options.Concurrency, 1)
+	if r.boards != nil {
+		r.gate = steer.NewGate(planned.Options.Concurrency, len(planned.Agents)) // a group of trials enters as one
+	}
 	for _, g := range planned.Scorer.Graders() {
 		r.graderTime += plan.GraderTimeout(g) + plan.GraderSlack
 	}
@@ -170,6 +193,9 @@ func newRun(planned *plan.Plan, deps Deps) (*run, error) {
 			followed := again[t.TrialID] || j+1 < len(prior) && prior[j+1].TrialID == t.TrialID
 			l.add(t, !followed)
 			r.deciding.settle(t, !followed)
+			if !followed && t.Outcome == scoring.OutcomeInvalid {
+				r.keepInvalid(plan.Trial{ID: t.TrialID, Agent: i, CaseKey: t.CaseKey, Repetition: t.Repetition}, t)
+			}
 		}
 		r.lanes = append(r.lanes, l)
 	}
@@ -181,50 +207,67 @@ func newRun(planned *plan.Plan, deps Deps) (*run, error) {
 
 // trials runs them all. One goroutine a running trial, no more.
 func (r *run) trials(ctx context.Context) error {
+	defer r.line.Close()
 	if r.boards != nil {
 		return r.together(ctx)
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	places := make(chan struct{}, max(r.plan.Options.Concurrency, 1))
-	ended := make(chan struct{}, 1) // wakes whoever waits for a trial
 	next := r.ahead()
-	for left := r.plan.Trials; len(left) > 0; {
-		places <- struct{}{} // before anything is asked, so that it is known of as many trials as can be
-		for r.deciding.wait(left) && len(places) > 1 {
-			<-ended
+	for r.line.Wait(ctx) {
+		if r.gate.Enter(ctx) != nil { // before anything is asked, so that it is known of as many trials as can be
+			break
 		}
-		var t plan.Trial
-		t, left = r.deciding.next(left)
+		r.untilKnown()
+		if r.gate.Hold(ctx) != nil || r.purse.Reached() != nil {
+			break
+		}
+		t := r.line.Take(r.deciding.next)[0]
 		if r.deciding.spare(t) {
-			<-places
+			r.gate.Leave()
+			r.line.Done()
 			next.over(t)
 			continue
 		}
-		if ctx.Err() != nil || r.purse.Reached() != nil {
-			break
-		}
 		r.deciding.begin(t)
 		g.Go(func() error {
-			defer func() {
-				r.deciding.end(t)
-				<-places
-				select {
-				case ended <- struct{}{}:
-				default:
-				}
-			}()
+			defer r.line.Done()
+			defer func() { r.deciding.end(t); r.gate.Leave() }()
 			defer next.over(t)
-			err := r.trial(ctx, t)
-			if reached := (*budget.Reached)(nil); errors.As(err, &reached) {
-				return nil // trials that need no other call may finish
-			}
-			return err
+			return r.unlessReached(r.trial(ctx, t))
 		})
-		if err := next.expect(ctx, left); err != nil {
+		if err := next.expect(ctx, r.line.Left()); err != nil {
 			return errors.Join(err, g.Wait())
 		}
 	}
-	return g.Wait()
+	r.line.Close()
+	err := g.Wait()
+	for _, t := range r.line.Left() {
+		if r.deciding.spare(t) {
+			next.over(t)
+		}
+	}
+	return err
+}
+
+// untilKnown waits while what is to begin next depends on trials that go on.
+func (r *run) untilKnown() {
+	for {
+		changed, s := r.gate.Changed(), r.gate.Standing()
+		if s.Inside <= 1 || !r.deciding.wait(r.line.Left(), s.Limit) {
+			return
+		}
+		<-changed
+	}
+}
+
+// unlessReached lets no other trial begin when the budget has ended one. Those that
+// need no other call may finish.
+func (r *run) unlessReached(err error) error {
+	if reached := (*budget.Reached)(nil); errors.As(err, &reached) {
+		r.gate.Shut()
+		return nil
+	}
+	return err
 }
 
 // trial makes attempts until one counts or the retries are used up. One that
@@ -234,22 +277,16 @@ func (r *run) trial(ctx context.Context, t plan.Trial) error {
 		r.allDone(t)
 		return r.arrive(ctx, t, nil)
 	}
-	for number, calls := t.Attempt, 0; ; number++ {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if reached := r.purse.Reached(); reached != nil {
-			return reached
-		}
-		a, err := r.attempt(ctx, t, number)
-		if err != nil {
-			return err
-		}
-		a.calls = calls
-		end, err := a.do(ctx)
+	var before *attempt
+	for number := t.Attempt; ; number++ {
+		own, release := r.inHand(ctx, t)
+		a, end, err := r.once(ctx, own, t, number, before)
+		cancelled := release()
 		switch {
 		case err != nil:
 			return err
+		case ctx.Err() == nil && cancelled:
+			end = a.cancelled()
 		case end.fault == faultHalt:
 			return cmp.Or(context.Cause(ctx), end.err)
 		case r.groups != nil && end.scored() && !r.plan.Scorer.Unreached(a.log.fold.Evidence()):
@@ -261,11 +298,32 @@ func (r *run) trial(ctx context.Context, t plan.Trial) error {
 		if !a.again {
 			return r.arrive(ctx, t, nil)
 		}
-		calls = a.calls
-		if err := r.retry(0, nil).Pause(ctx, a.wait); err != nil {
-			return context.Cause(ctx)
-		}
+		before = a
 	}
+}
+
+// once makes an attempt, after the time that the one before it has to wait. What
+// ends own alone is the attempt's affair, and is seen there.
+func (r *run) once(ctx, own context.Context, t plan.Trial, number int, before *attempt) (*attempt, ending, error) {
+	calls := 0
+	if before != nil {
+		calls = before.calls
+		_ = r.retry(0, nil).Pause(own, before.wait)
+		_ = r.gate.Hold(own)
+	}
+	if ctx.Err() != nil {
+		return nil, ending{}, context.Cause(ctx)
+	}
+	if reached := r.purse.Reached(); reached != nil {
+		return nil, ending{}, reached
+	}
+	a, err := r.attempt(ctx, t, number)
+	if err != nil {
+		return nil, ending{}, err
+	}
+	a.calls = calls
+	end, err := a.do(own)
+	return a, end, err
 }
 
 // settle finishes an attempt and counts it.
@@ -287,8 +345,11 @@ func (r *run) settle(a *attempt, end ending, again bool) error {
 		l.halted.CompareAndSwap(nil, &ending{code: result.Code, err: errors.New(result.Reason)})
 	}
 	if !a.again {
+		r.note(a.trial, result, f)
 		r.allDone(a.trial)
-		r.forget(a.trial)
+		if r.deps.Controls == nil || result.Outcome != scoring.OutcomeInvalid { // else it may be run again
+			r.forget(a.trial)
+		}
 	}
 	return r.decided(a.log.ctx)
 }
@@ -394,6 +455,9 @@ func (l *lane) add(t scoring.Trial, last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.total.Add(t)
+	if last && t.Attempt > 1 { // it may have settled before
+		l.invalid = slices.DeleteFunc(l.invalid, func(was scoring.Trial) bool { return was.TrialID == t.TrialID })
+	}
 	if last && t.Outcome == scoring.OutcomeInvalid {
 		t.Scorecard, t.FinalOutput = nil, nil
 		l.invalid = append(l.invalid, t)

@@ -8,6 +8,7 @@ import (
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/record"
 	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/scoring"
 )
 
 // The causes a caller ends a run with, through context.WithCancelCause.
@@ -58,12 +59,13 @@ const (
 type fault int
 
 const (
-	faultNone  fault = iota
-	faultAgent       // the trial is failed
-	faultInfra       // the trial is invalid and may be tried again
-	faultPack        // the trial is invalid: the pack's author must mend it
-	faultFatal       // the trial is invalid and no other of this run agent can do better
-	faultHalt        // the run is ending: the trial is left unfinished
+	faultNone   fault = iota
+	faultAgent        // the trial is failed
+	faultInfra        // the trial is invalid and may be tried again
+	faultPack         // the trial is invalid: the pack's author must mend it
+	faultFatal        // the trial is invalid and no other of this run agent can do better
+	faultHalt         // the run is ending: the trial is left unfinished
+	faultCancel       // the trial is invalid, since somebody ended it
 )
 
 // ending is how an attempt's agent part came to an end.
@@ -140,14 +142,18 @@ func byBox(ctx context.Context, phase string, err error) ending {
 var errTrialTimeout = record.ErrTimeUp
 
 // halted says whether ctx was ended by the run (then the trial is left as it
-// is) or by the trial's own deadline (then it is the agent's failure).
+// is), by the trial's own deadline (then it is the agent's failure), or by somebody
+// who ended this trial alone (then it is invalid).
 func halted(ctx context.Context) (ending, bool) {
 	if ctx.Err() == nil {
 		return ending{}, false
 	}
 	cause := context.Cause(ctx)
-	if errors.Is(cause, errTrialTimeout) {
+	switch {
+	case errors.Is(cause, errTrialTimeout):
 		return byAgent(stopTimeout, "%w", cause), true
+	case errors.Is(cause, ErrTrialCancelled): // in which phase, the attempt knows
+		return ending{fault: faultCancel, stop: scoring.CodeCancelled, code: scoring.CodeCancelled, phase: phaseAgent, err: cause}, true
 	}
 	return ending{fault: faultHalt, stop: stopInterrupted, phase: phaseAgent, err: cause}, true
 }

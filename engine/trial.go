@@ -69,6 +69,7 @@ type attempt struct {
 	drifts     []event.Drift // of tools, on a replay
 	again      bool          // another attempt of the trial follows this one
 	wait       time.Duration // before it, as the provider asked
+	phase      string        // that it is in
 }
 
 // do takes an attempt from an empty box to what can be scored: all its evidence
@@ -84,6 +85,7 @@ func (a *attempt) do(ctx context.Context) (ending, error) {
 		end = a.agentsPart(ctx)
 	}
 	if end.scored() {
+		a.phase = scoring.PhaseScoring
 		end = a.guarded(func() ending { return a.askJudges(ctx, end) })
 	}
 	if end.fault == faultHalt {
@@ -156,6 +158,7 @@ func (a *attempt) retries(end ending) bool {
 
 // prepare opens the box and stages what the agent starts from.
 func (a *attempt) prepare(ctx context.Context) ending {
+	a.phase = phaseOpen
 	if a.mode.Tools == nil {
 		return ending{}
 	}
@@ -174,6 +177,7 @@ func (a *attempt) prepare(ctx context.Context) ending {
 	if end := a.bind(ctx); end.fault != faultNone {
 		return end
 	}
+	a.phase = phaseStage
 	for _, f := range a.run.plan.Source.WorkspaceFiles(a.kase) {
 		if err := box.WriteFile(ctx, f.Path, f.Data); err != nil {
 			return a.staging(ctx, f.Path, err)
@@ -226,7 +230,7 @@ func unbound(err error) ending {
 func (a *attempt) staging(ctx context.Context, path string, err error) ending {
 	err = fmt.Errorf("stage %s: %w", path, err)
 	if errors.Is(err, sandbox.ErrNoSpace) || errors.Is(err, sandbox.ErrOutside) {
-		return ending{fault: faultPack, stop: stopSandbox, code: "pack_error", phase: phaseStage, err: err}
+		return ending{fault: faultPack, stop: stopSandbox, code: scoring.CodePackError, phase: phaseStage, err: err}
 	}
 	return a.lost(ctx, phaseStage, err)
 }
@@ -249,7 +253,7 @@ func (a *attempt) spec() sandbox.Spec {
 
 // work runs the agent, then what judges it.
 func (a *attempt) work(ctx context.Context) ending {
-	a.startedAt = a.log.clock.Now()
+	a.startedAt, a.phase = a.log.clock.Now(), phaseAgent
 	start := event.TrialStart{
 		ExecutionTarget: "none", TraceMode: "full",
 		StartedAt: a.startedAt.Format(time.RFC3339Nano), ExecutionMode: a.run.plan.Mode, APISurface: a.mode.Surface,
@@ -271,6 +275,7 @@ func (a *attempt) work(ctx context.Context) ending {
 	if end.fault != faultNone && end.fault != faultAgent {
 		return end
 	}
+	a.phase = phaseVerify
 	verified := a.verify(ctx, end)
 	a.stateEgressAs(event.SourceGrader)
 	if verified.fault != faultNone {

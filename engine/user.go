@@ -65,7 +65,7 @@ func (a *attempt) userSays(ctx context.Context, m turn.Move) (said string, end e
 
 // packBroken ends a trial whose pack says something that cannot be done.
 func packBroken(err error) ending {
-	return ending{fault: faultPack, stop: string(provider.InvalidRequest), code: "pack_error", phase: phaseUser, err: err}
+	return ending{fault: faultPack, stop: string(provider.InvalidRequest), code: scoring.CodePackError, phase: phaseUser, err: err}
 }
 
 // recite fills in a scripted message. One that cannot be filled, or is blank then,

@@ -13,6 +13,8 @@ const (
 	// CodeSecurity is that of a trial in which something happened that the pack's
 	// security block forbids.
 	CodeSecurity = "security_incident"
+	// CodeCancelled is that of a trial that somebody ended while it ran.
+	CodeCancelled = "cancelled"
 )
 
 // The phases of an invalid trial that scoring finds out about.

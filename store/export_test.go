@@ -92,14 +92,14 @@ func (db *DB) Count(ctx context.Context, tb testing.TB, table string) (n int) {
 	return n
 }
 
-// NewestSchema is the number of the schema that this binary makes.
-func NewestSchema(t *testing.T) int {
+// Newest is the number of the schema that this binary makes.
+func Newest(t *testing.T) int {
 	t.Helper()
-	steps, err := migrations()
+	n, err := NewestSchema()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(steps)
+	return n
 }
 
 // RowCounts are how many rows each table has.

@@ -11,7 +11,14 @@ type Info struct {
 	Schema   int   // the number of the last migration
 	Bytes    int64 // of the file and its log
 	Runs     int
+	Journal  string // wal, unless the file system cannot have one
 	ReadOnly bool
+}
+
+// NewestSchema is the schema that this program makes and migrates to.
+func NewestSchema() (int, error) {
+	steps, err := migrations()
+	return len(steps), err
 }
 
 // Info describes the store.
@@ -19,6 +26,9 @@ func (db *DB) Info(ctx context.Context) (Info, error) {
 	const doing = "describe store"
 	i := Info{Path: db.path, ReadOnly: db.ReadOnly()}
 	err := db.r.QueryRowContext(ctx, "SELECT user_version, (SELECT count(*) FROM runs) FROM pragma_user_version").Scan(&i.Schema, &i.Runs)
+	if err == nil {
+		err = db.r.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&i.Journal)
+	}
 	if err != nil {
 		return Info{}, db.fail(doing, err)
 	}

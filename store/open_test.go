@@ -29,7 +29,7 @@ func TestOpenMakesAPrivateStore(t *testing.T) {
 	}
 	info, err := db.Info(t.Context())
 	must(t, err)
-	if info.Schema != store.NewestSchema(t) || info.Path != path || info.Bytes == 0 || info.Runs != 1 || info.ReadOnly {
+	if info.Schema != store.Newest(t) || info.Path != path || info.Bytes == 0 || info.Runs != 1 || info.ReadOnly {
 		t.Errorf("info: got %+v", info)
 	}
 	must(t, db.Check(t.Context()))
@@ -77,7 +77,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"a newer schema", func(t *testing.T, path string) {
 			must(t, open(t, path).Close())
 			must(t, store.MigrateWith(t.Context(), path, "CREATE TABLE future (x)"))
-		}, store.ErrNewer, fmt.Sprintf("its schema is %d, this binary knows schemas up to %d", store.NewestSchema(t)+1, store.NewestSchema(t))},
+		}, store.ErrNewer, fmt.Sprintf("its schema is %d, this binary knows schemas up to %d", store.Newest(t)+1, store.Newest(t))},
 		{"another program's database", func(t *testing.T, path string) {
 			must(t, store.MakeForeign(t.Context(), path))
 		}, store.ErrCorrupt, "another program"},
@@ -136,7 +136,7 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 			t.Errorf("%s: the store afterwards: %v", name, err)
 		}
 		info, err := db.Info(t.Context())
-		if err != nil || info.Schema != store.NewestSchema(t) || info.Runs != 1 {
+		if err != nil || info.Schema != store.Newest(t) || info.Runs != 1 {
 			t.Errorf("%s: got %+v, %v", name, info, err)
 		}
 		must(t, db.Check(t.Context()))

@@ -96,7 +96,7 @@ func (b *batch) project(it *item, blob any) (*change, error) {
 	}
 	if e.Type == event.TrialDone {
 		c.end(it, blob)
-		if !it.end.WillRetry {
+		if !it.end.WillRetry && it.end.Outcome != scoring.OutcomeInvalid { // which may be run again
 			delete(b.trials, t.id)
 		}
 	}
@@ -116,6 +116,7 @@ func (b *batch) attemptOf(t *trialState, e event.Event) (*change, error) {
 			return nil, fmt.Errorf("%w: a trial has fewer than %d attempts", ErrConflict, maxAttempts)
 		}
 		t.attempt, t.sequence, t.queued = e.Attempt, 0, false
+		t.end, t.finished = nil, nil // which an invalid trial has that is run again
 		t.change = &change{trial: t, row: attemptRow(t.row, t.attempt), number: t.attempt, status: Queued, fresh: true}
 		b.touched = append(b.touched, t.change)
 	}

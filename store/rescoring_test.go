@@ -292,7 +292,7 @@ func TestAnOlderStoreIsMigrated(t *testing.T) {
 	run, err := db.Run(t.Context(), "", store.Latest)
 	must(t, err)
 	events, _ := readEvents(t, db, store.EventFilter{RunID: run.ID})
-	if info.Schema != store.NewestSchema(t) || info.Runs != 1 || len(events) != 4*9+2 {
+	if info.Schema != store.Newest(t) || info.Runs != 1 || len(events) != 4*9+2 {
 		t.Errorf("got %+v and %d events", info, len(events))
 	}
 	w, trials := startRescoring(t, db, run.ID)

@@ -28,6 +28,8 @@ func describe(e event.Event) (string, error) {
 	switch e.Type {
 	case event.RunStarted, event.RunFinished, event.BudgetReach, event.Decided, event.SandboxLost, event.EgressDecide, event.TrialQueued, event.TrialDone:
 		return describeRun(e)
+	case event.RunAdjusted, event.RunPaced:
+		return describeSteering(e)
 	case event.CallStarted, event.CallDone, event.CallFailed, event.CallRetried, event.CallRefused, event.OutputDelta, event.ToolProposed:
 		return describeCall(e)
 	case event.ToolDrift:
@@ -62,6 +64,34 @@ func told[T any](e event.Event, tell func(T) string) (string, error) {
 		return "", err
 	}
 	return tell(v), nil
+}
+
+// describeSteering says what was changed in a run that goes on.
+func describeSteering(e event.Event) (string, error) {
+	if e.Type == event.RunPaced {
+		return told(e, func(v event.Pacing) string {
+			s := fmt.Sprintf("%s %s: %s at once, %d under way", or(v.Provider), or(v.Model), count(v.Window, "call"), v.UnderWay)
+			if v.HeldUntil != nil {
+				s += ", and none before " + v.HeldUntil.UTC().Format(time.RFC3339)
+			}
+			return s
+		})
+	}
+	return told(e, func(v event.Adjustment) string {
+		switch v.Action {
+		case event.ActionPaused:
+			return "paused: no other trial begins"
+		case event.ActionResumed:
+			return "goes on"
+		case event.ActionConcurrency:
+			return count(v.Concurrency, "trial") + " at once"
+		case event.ActionCancelTrial:
+			return "trial " + ShortID(v.TrialID) + " is cancelled"
+		case event.ActionRetry:
+			return count(v.Trials, "invalid trial") + " to be run again"
+		}
+		return or(v.Action)
+	})
 }
 
 func describeRun(e event.Event) (string, error) {

@@ -87,6 +87,13 @@ func (f *follower) what(e event.Event) string {
 		return "limit reached: " + Describe(e)
 	case event.Decided:
 		return "decided: " + Describe(e)
+	case event.RunAdjusted:
+		return Waiting.Paint("steered", f.o.Color) + ": " + Describe(e)
+	case event.RunPaced:
+		if v, err := event.Decode[event.Pacing](e); err == nil && v.HeldUntil == nil {
+			return "" // that it goes faster or slower is nothing to wait for
+		}
+		return "pace: " + Describe(e)
 	case event.ScoringFail:
 		return Bad.Paint("scoring failed", f.o.Color) + ": " + Describe(e)
 	}

@@ -31,6 +31,10 @@ type PaceKey struct {
 // zero value is ready, and it is safe for concurrent use.
 type Paces struct {
 	Now func() time.Time // nil: time.Now
+	// Changed is told how the calls with a key stand when that has changed: at the end
+	// of one of them, by whoever made it, and at most once in [TellEvery] for each
+	// key. Nil: nobody is told. It must be set before the first Of.
+	Changed func(Standing)
 
 	mu       sync.Mutex
 	all      map[PaceKey]*Pace
@@ -52,7 +56,9 @@ func (p *Paces) Of(key PaceKey, most int) *Pace {
 		p.accounts[whose] = &account{}
 	}
 	if p.all[key] == nil {
-		p.all[key] = p.accounts[whose].pace(key.Provider, most, p.Now)
+		made := p.accounts[whose].pace(key.Provider, most, p.Now)
+		made.key, made.tell = key, p.Changed
+		p.all[key] = made
 	}
 	p.accounts[whose].bound(most)
 	return p.all[key]
@@ -122,7 +128,12 @@ type Pace struct {
 	halvings  int       // so far
 	until     time.Time // nobody is let in before
 	why       *Error    // what asked for that
-	queue     []*turn
+
+	key    PaceKey
+	tell   func(Standing) // nil: nobody is told
+	told   Standing       // last
+	toldAt time.Time
+	queue  []*turn
 }
 
 // turn is one that waits. It is told when it may have become the first, or a
@@ -146,6 +157,7 @@ func (a *account) pace(provider string, most int, now func() time.Time) *Pace {
 		most = MaxWindow
 	}
 	p := &Pace{provider: provider, now: now, most: most, account: a, window: min(FirstWindow, most)}
+	p.told.Window = p.window
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.paces = append(a.paces, p)
@@ -277,7 +289,14 @@ func (l pass) done(failure *Error) {
 		return
 	}
 	p.account.mu.Lock()
-	defer p.account.mu.Unlock()
+	var tell bool
+	var now Standing
+	defer func() {
+		p.account.mu.Unlock()
+		if tell {
+			p.tell(now)
+		}
+	}()
 	p.underWay--
 	p.account.underWay--
 	switch {
@@ -289,6 +308,7 @@ func (l pass) done(failure *Error) {
 		p.limited(l, failure)
 	}
 	p.account.callNext()
+	now, tell = p.news(TellEvery)
 }
 
 func (p *Pace) limited(l pass, failure *Error) {

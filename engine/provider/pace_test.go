@@ -353,3 +353,54 @@ func TestAccountsAreSharedByModels(t *testing.T) {
 		}
 	})
 }
+
+// What changes is told once in a while, and at the end what was not told by then.
+func TestPaceTellsWhatChanges(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var told []string
+	paces := &provider.Paces{Now: func() time.Time { return now }, Changed: func(s provider.Standing) {
+		told = append(told, fmt.Sprint(s.Key.Model, " ", s.Window, " ", !s.HeldUntil.IsZero()))
+	}}
+	p := paces.Of(provider.PaceKey{Provider: "p", Model: "m"}, 0)
+	paces.Of(provider.PaceKey{Provider: "p", Model: "quiet"}, 0)
+	want := func(list ...string) {
+		t.Helper()
+		if !slices.Equal(told, list) {
+			t.Errorf("told %q, want %q", told, list)
+		}
+		told = nil
+	}
+	calls := func(n int, f func(context.Context) error) {
+		for range n {
+			_, _ = call(t.Context(), p, once, f)
+		}
+	}
+	limited := func(context.Context) error { return failing(provider.RateLimit) }
+	calls(provider.FirstWindow-1, fine)
+	want()
+	calls(1, fine)
+	want("m 9 false")
+	calls(9, fine)
+	calls(2, limited) // to 5, then to 2
+	want()
+	now = now.Add(provider.TellEvery)
+	calls(1, fine)
+	want("m 2 false")
+	calls(1, fine)
+	want()
+	paces.TellLast()
+	want("m 3 false")
+	paces.TellLast()
+	now = now.Add(time.Hour)
+	calls(1, fine)
+	want()
+	calls(1, func(context.Context) error {
+		e := failing(provider.RateLimit)
+		var limit *provider.Error
+		errors.As(e, &limit)
+		limit.RetryAfter = time.Minute
+		return limit
+	})
+	want("m 1 true")
+}

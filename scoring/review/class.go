@@ -38,7 +38,7 @@ func (f findings) invalidity() string {
 	r := f.result
 	box := strings.HasPrefix(r.Code, "sandbox_") || r.Code == scoring.CodeInfraError ||
 		slices.Contains([]string{"sandbox", "staging", scoring.PhaseVerification}, r.Phase)
-	if box {
+	if box && r.Code != scoring.CodeCancelled {
 		return SandboxFailure
 	}
 	return Insufficient
