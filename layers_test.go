@@ -75,6 +75,7 @@ var layers = map[string][]string{
 	"store":                             {"engine", "engine/plan", "engine/event", "scoring", "store/bundle"},
 	"store/bundle":                      {"engine/plan", "engine/event", "scoring"},
 	"cmd/view":                          {"engine/event", "engine/event/diverge", "scoring", "scoring/compare", "scoring/review", "scoring/sequential", "scoring/session", "scoring/stats"},
+	"cmd/spec":                          {"engine/plan", "engine/provider", "pack", "scoring"},
 	"cmd/ci":                            {"cmd/view", "pack", "scoring/compare", "scoring/stats"},
 	"cmd/ci/git":                        {},
 	"cmd/report":                        {"cmd/view", "scoring", "scoring/compare"},
@@ -125,6 +126,7 @@ var pure = map[string][]string{
 	"store/bundle":         machine,
 	"cmd/report":           machine,
 	"cmd/ci":               machine,
+	"cmd/spec":             machine,
 }
 
 var machine = []string{"os", "net", "net/http", "os/exec", "database/sql"}

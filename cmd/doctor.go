@@ -210,7 +210,7 @@ func (a *app) checkStored(ctx context.Context, workspace string) []view.Check {
 	}
 	packs, err := db.Packs(ctx, workspace)
 	count("challenge_packs", len(packs), err, "agentclash challenge-pack init my-pack.yaml")
-	deployments, err := db.Deployments(ctx, workspace)
+	deployments, err := a.storedDeployments(ctx)
 	count("deployments", len(deployments), err, "")
 	marks, err := db.Baselines(ctx, workspace)
 	count("baselines", len(marks), err, "agentclash baseline set latest")

@@ -63,6 +63,7 @@ type app struct {
 
 	opened resources
 	live   atomic.Pointer[tui.Screen] // shown now; lines of talk would tear it
+	repo   *deploymentsFile           // once it was read
 }
 
 func newRoot(a *app) *cobra.Command {
@@ -94,7 +95,7 @@ the calls to the models you name.`,
 	})
 	root.AddCommand(
 		newEval(a), newRun(a), newReplay(a), newBaseline(a), newCompare(a), newReleaseGate(a),
-		newChallengePack(a), newDataset(a), newDeployment(a), newSecret(a), newInfra(a), newCache(a), newRegressionSuite(a), newCI(a),
+		newChallengePack(a), newDataset(a), newDeployment(a), newBuild(a), newArtifact(a), newSecret(a), newInfra(a), newCache(a), newRegressionSuite(a), newCI(a),
 		newDoctor(a), newSandbox(a), newVersion(a), newCompletion(a),
 	)
 	strict(root)
