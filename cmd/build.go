@@ -22,7 +22,7 @@ import (
 )
 
 func newBuild(a *app) *cobra.Command {
-	return group("build", "Keep what an agent is, version by version, apart from its model",
+	return group("build", "Keep what an agent is apart from its model, by versions",
 		newBuildList(a), newBuildCreate(a), newBuildGet(a),
 		group("version", "Look after the versions of a build", newVersionList(a), newVersionCreate(a), newVersionGet(a), newVersionUpdate(a),
 			newVersionValidate(a), newVersionReady(a), newVersionTemplates(a)))

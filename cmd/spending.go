@@ -41,7 +41,7 @@ func (a *app) underPolicies(ctx context.Context, p *plan.Plan, before float64) e
 		if err != nil {
 			return err
 		}
-		if left <= before {
+		if left-before < dust {
 			return (&failure{status: statusUsage, code: "budget_exceeded", err: fmt.Errorf("spend policy %s: nothing is left of its %s in a %s",
 				policy.Name, view.USD(&policy.LimitUSD), policy.Window)}).
 				hint("agentclash infra spend-policy list; raise it: agentclash infra spend-policy delete %s, then create it anew", policy.Name)
@@ -59,6 +59,9 @@ func (a *app) underPolicies(ctx context.Context, p *plan.Plan, before float64) e
 	a.say("note: %s gives this run a budget of %s", by, view.USD(&budget))
 	return nil
 }
+
+// dust is what sums of dollars are wrong by, and more.
+const dust = 1e-9
 
 // leftOf is what a policy leaves a run as its whole budget, what it has spent before
 // included.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -90,7 +91,7 @@ func (a *app) viewPolicy(ctx context.Context, r store.Resource) (view.SpendPolic
 		return v, err
 	}
 	spent, err := a.spentSince(ctx, db, r.Workspace, a.p.Now(), "", "")
-	v.SpentUSD = &spent
+	v.SpentUSD = new(math.Round(spent/dust) * dust)
 	return v, err
 }
 
