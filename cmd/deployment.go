@@ -188,41 +188,8 @@ func (a *app) checkedSpec(ctx context.Context, s deploymentSpec) (plan.Deploymen
 // resolveSpec checks a deployment and turns files and relative paths into
 // what can be used from anywhere.
 func (a *app) resolveSpec(s deploymentSpec) (plan.Deployment, error) {
-	var errs []error
-	if strings.TrimSpace(s.Name) == "" {
-		errs = append(errs, errors.New("--name is missing"))
-	}
-	if s.Kind == "" {
-		s.Kind = plan.KindModel
-	}
-	if s.Model == "" && s.Kind == plan.KindModel {
-		errs = append(errs, errors.New("--model is missing"))
-	}
-	errs = append(errs, s.checkKind()...)
-	if s.System != "" && s.SystemFile != "" {
-		errs = append(errs, errors.New("--system and --system-file are two system prompts: choose one"))
-	}
-	if s.Build != "" && (s.System != "" || s.SystemFile != "" || len(s.OutputSchema) > 0) {
-		errs = append(errs, errors.New("--build "+spec.BuildSays))
-	}
-	errs = append(errs, spec.CheckSandbox(s.Sandbox)...)
-	if slices.Contains(s.Tools.Denied, "submit") {
-		errs = append(errs, errors.New("tool_overrides.denied: submit cannot be denied: nothing else hands in the answer"))
-	}
-	for name, n := range map[string]int64{
-		"max-iterations": int64(s.Limits.MaxIterations), "max-tool-calls": int64(s.Limits.MaxToolCalls),
-		"step-timeout": int64(s.Limits.StepTimeoutSeconds), "run-timeout": int64(s.Limits.RunTimeoutSeconds),
-		"max-output-tokens": s.Limits.MaxOutputTokens,
-	} {
-		if n < 0 {
-			errs = append(errs, fmt.Errorf("--%s must not be negative", name))
-		}
-	}
-	if n := s.Limits.TextReminders; n != nil && (*n < 0 || *n > plan.MaxTextReminders) {
-		errs = append(errs, fmt.Errorf("--text-reminders must be 0 to %d", plan.MaxTextReminders))
-	}
-	if len(errs) > 0 {
-		return plan.Deployment{}, usage("deployment create: %w", errors.Join(errs...)).hint("agentclash deployment create --help")
+	if err := s.check(); err != nil {
+		return plan.Deployment{}, err
 	}
 	if s.Kind == plan.KindHTTP {
 		return s.endpoint(), nil
@@ -273,6 +240,47 @@ func (a *app) resolveSpec(s deploymentSpec) (plan.Deployment, error) {
 	}
 	_, err = a.script(d.Model, newScriptClient)
 	return d, err
+}
+
+// check says everything that is wrong with a deployment by itself.
+func (s *deploymentSpec) check() error {
+	var errs []error
+	if strings.TrimSpace(s.Name) == "" {
+		errs = append(errs, errors.New("--name is missing"))
+	}
+	if s.Kind == "" {
+		s.Kind = plan.KindModel
+	}
+	if s.Model == "" && s.Kind == plan.KindModel {
+		errs = append(errs, errors.New("--model is missing"))
+	}
+	errs = append(errs, s.checkKind()...)
+	if s.System != "" && s.SystemFile != "" {
+		errs = append(errs, errors.New("--system and --system-file are two system prompts: choose one"))
+	}
+	if s.Build != "" && (s.System != "" || s.SystemFile != "" || len(s.OutputSchema) > 0) {
+		errs = append(errs, errors.New("--build "+spec.BuildSays))
+	}
+	errs = append(errs, spec.CheckSandbox(s.Sandbox)...)
+	if slices.Contains(s.Tools.Denied, "submit") {
+		errs = append(errs, errors.New("tool_overrides.denied: submit cannot be denied: nothing else hands in the answer"))
+	}
+	for name, n := range map[string]int64{
+		"max-iterations": int64(s.Limits.MaxIterations), "max-tool-calls": int64(s.Limits.MaxToolCalls),
+		"step-timeout": int64(s.Limits.StepTimeoutSeconds), "run-timeout": int64(s.Limits.RunTimeoutSeconds),
+		"max-output-tokens": s.Limits.MaxOutputTokens,
+	} {
+		if n < 0 {
+			errs = append(errs, fmt.Errorf("--%s must not be negative", name))
+		}
+	}
+	if n := s.Limits.TextReminders; n != nil && (*n < 0 || *n > plan.MaxTextReminders) {
+		errs = append(errs, fmt.Errorf("--text-reminders must be 0 to %d", plan.MaxTextReminders))
+	}
+	if len(errs) > 0 {
+		return usage("deployment create: %w", errors.Join(errs...)).hint("agentclash deployment create --help")
+	}
+	return nil
 }
 
 // models is the deployment's provider and what that calls the model, both "" for a
