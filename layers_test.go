@@ -76,6 +76,7 @@ var layers = map[string][]string{
 	"store":                             {"engine", "engine/plan", "engine/event", "scoring", "store/bundle"},
 	"store/bundle":                      {"engine/plan", "engine/event", "scoring"},
 	"cmd/view":                          {"engine/event", "engine/event/diverge", "scoring", "scoring/compare", "scoring/review", "scoring/sequential", "scoring/session", "scoring/stats"},
+	"cmd/spec":                          {"engine/plan", "engine/provider", "pack", "scoring"},
 	"cmd/ci":                            {"cmd/view", "pack", "scoring/compare", "scoring/stats"},
 	"cmd/ci/git":                        {},
 	"cmd/config":                        {"engine/plan"},
@@ -134,6 +135,7 @@ var pure = map[string][]string{
 	"cmd/ci":               machine,
 	"cmd/config":           machine,
 	"cmd/errcode":          machine,
+	"cmd/spec":             machine,
 }
 
 var machine = []string{"os", "net", "net/http", "os/exec", "database/sql"}

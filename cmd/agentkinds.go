@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"cmp"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -10,13 +9,10 @@ import (
 
 	"github.com/agentclash/agentclash/engine/plan"
 
-	"github.com/spf13/cobra"
-
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/proxy"
-	"github.com/agentclash/agentclash/store"
 )
 
 // opened is a program with what it runs with.
@@ -145,41 +141,15 @@ func (a *app) headerValue(t target, name, value string) (filled string, secrets 
 	return filled, secrets, err
 }
 
-// deploymentView is a stored deployment for the list.
-func deploymentView(d store.Deployment) view.Deployment {
+// deploymentView is a deployment for the list.
+func deploymentView(d definition) view.Deployment {
 	kind := d.Kind
 	if kind == "" {
 		kind = plan.KindModel
 	}
 	return view.Deployment{
 		ID: d.ID, Name: d.Name, Kind: kind, Provider: d.Provider, Model: d.Model, Target: d.Target(), BaseURL: d.BaseURL,
-		API: d.API, Account: d.Account, PromptCache: d.PromptCache, CreatedAt: d.CreatedAt,
-	}
-}
-
-func newDeploymentGet(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "get DEPLOYMENT", Short: "Show a deployment with all that it says", Args: exactArgs("DEPLOYMENT"),
-		Example: "  agentclash deployment get prod\n  agentclash deployment get prod --json",
-		RunE: func(c *cobra.Command, args []string) error {
-			ctx := c.Context()
-			db, ok, err := a.reading(ctx)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				return noDeployment(args[0])
-			}
-			workspace, err := a.workspaceName()
-			if err != nil {
-				return err
-			}
-			d, err := db.Deployment(ctx, workspace, strings.TrimSpace(args[0]))
-			if err != nil {
-				return classify(err)
-			}
-			doc := view.DeploymentDocument{Deployment: deploymentView(d), Definition: d.Deployment}
-			return a.print(doc, func(w io.Writer, o view.Options) error { return view.DeploymentGet(w, doc, o) })
-		},
+		API: d.API, Account: d.Account, PromptCache: d.PromptCache, Build: d.Build, RuntimeProfile: d.Profile, ModelAlias: d.Alias,
+		Origin: d.origin, CreatedAt: when(d.CreatedAt),
 	}
 }

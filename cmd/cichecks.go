@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/agentclash/agentclash/cmd/ci"
+	"github.com/agentclash/agentclash/cmd/spec"
 	"github.com/agentclash/agentclash/engine/plan"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/record"
@@ -88,20 +89,20 @@ func (a *app) ciOptions(ctx context.Context, m *ci.Manifest, anew bool) (startOp
 // ciCandidate finds the agent that a manifest names or writes out.
 func (a *app) ciCandidate(ctx context.Context, m *ci.Manifest, o *startOptions) error {
 	d, file := m.Candidate.Deployment, m.Candidate.Build.SpecFile
-	spec := deploymentSpec{Name: d.Name, Model: d.Model, Account: d.ProviderAccountID, System: d.System, SystemFile: d.SystemFile}
+	agent := deploymentSpec{Deployment: spec.Deployment{Name: d.Name, Model: d.Model, Account: d.ProviderAccountID, System: d.System, SystemFile: d.SystemFile}}
 	switch {
 	case file != "":
-		spec = deploymentSpec{}
-		if err := a.readSpec(file, &spec); err != nil {
+		agent = deploymentSpec{}
+		if err := a.readSpec(file, &agent); err != nil {
 			return err
 		}
-		for _, path := range []string{spec.SystemFile, spec.Files} {
+		for _, path := range []string{agent.SystemFile, agent.Files} {
 			if err := a.ciInside(path); path != "" && err != nil {
 				return usage("%s: %w", file, err)
 			}
 		}
 		if d.Name != "" {
-			spec.Name = d.Name
+			agent.Name = d.Name
 		}
 	case d.Model == "" && d.Name == "":
 		return nil // the agents of the recording
@@ -110,18 +111,24 @@ func (a *app) ciCandidate(ctx context.Context, m *ci.Manifest, o *startOptions) 
 		o.deployments = []string{d.Name}
 		return err
 	case d == (ci.Deployment{Model: d.Model}):
-		agents, err := unnamed([]string{d.Model}, nil)
+		agents, err := a.unnamedAgents(ctx, []string{d.Model}, nil)
 		if err == nil && agents[0].Provider == provider.Scripted && o.tape.replay == "" {
 			_, err = a.scriptSource(agents[0].Model)
 		}
 		o.models = []string{d.Model}
 		return err
 	}
-	if spec.Name == "" {
-		spec.Name = unnamedCandidate
+	if agent.Name == "" {
+		agent.Name = unnamedCandidate
 	}
-	spec.replayed = o.tape.replay != ""
-	found, err := a.resolveSpec(spec)
+	agent.replayed = o.tape.replay != ""
+	if err := a.readAlias(ctx, &agent); err != nil {
+		return err
+	}
+	found, err := a.resolveSpec(agent)
+	if err == nil {
+		found, err = a.referred(ctx, found)
+	}
 	if err == nil {
 		found, err = a.withFiles(found)
 	}

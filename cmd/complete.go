@@ -30,11 +30,11 @@ type nouns func(ctx context.Context, db *store.DB, ws string) ([]cobra.Completio
 // a file is left to the shell.
 func (a *app) completing(root *cobra.Command) {
 	args := map[string]nouns{
-		"RUN": runsOffered, "RUN|TRIAL": runsOffered, "DEPLOYMENT": deploymentsOffered, "ACCOUNT": accountsOffered,
+		"RUN": runsOffered, "RUN|TRIAL": runsOffered, "DEPLOYMENT": a.deploymentsOffered, "ACCOUNT": accountsOffered,
 		"SESSION": sessionsOffered, "PACK": packsOffered, "CASE": casesOffered,
 	}
 	flags := map[string]nouns{
-		"deployment": deploymentsOffered, "account": accountsOffered, "session": sessionsOffered, "run": runsOffered, "candidate": runsOffered,
+		"deployment": a.deploymentsOffered, "account": accountsOffered, "session": sessionsOffered, "run": runsOffered, "candidate": runsOffered,
 		"baseline": baselinesOffered, "agent": agentsOffered, "baseline-agent": agentsOffered, "candidate-agent": agentsOffered,
 		"case": casesOffered, "input-set": inputSetsOffered,
 	}
@@ -162,10 +162,11 @@ func sessionsOffered(ctx context.Context, db *store.DB, ws string) (list []cobra
 	return list, err
 }
 
-func deploymentsOffered(ctx context.Context, db *store.DB, ws string) (list []cobra.Completion, err error) {
-	deployments, err := db.Deployments(ctx, ws)
+func (a *app) deploymentsOffered(ctx context.Context, _ *store.DB, _ string) (list []cobra.Completion, err error) {
+	a.quiet = true // what is wrong with the repository's is said elsewhere
+	deployments, err := a.storedDeployments(ctx)
 	for _, d := range deployments {
-		list = offer(list, d.Name, "", d.Provider+"/"+d.Model)
+		list = offer(list, d.Name, "", d.Target)
 	}
 	return list, err
 }

@@ -1,14 +1,12 @@
 package cmd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,39 +14,29 @@ import (
 	"github.com/agentclash/agentclash/engine/plan"
 
 	"github.com/spf13/cobra"
-	"gopkg.in/yaml.v3"
+	"github.com/spf13/pflag"
 
+	"github.com/agentclash/agentclash/cmd/spec"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/provider"
 )
 
 func newDeployment(a *app) *cobra.Command {
-	c := group("deployment", "Name what is to be run: a model, a program or an endpoint", newDeploymentCreate(a), newDeploymentGet(a), newDeploymentList(a))
+	c := group("deployment", "Name what is to be run: a model, a program or an endpoint", newDeploymentCreate(a), newDeploymentGet(a), newDeploymentList(a),
+		newDeploymentUpdate(a), newDeploymentDelete(a))
 	c.Aliases = []string{"deploy"}
 	return c
 }
 
 // deploymentSpec is a deployment as flags and files write it.
 type deploymentSpec struct {
-	Name         string            `yaml:"name"`
-	Model        string            `yaml:"model"` // provider/model
-	BaseURL      string            `yaml:"base_url"`
-	API          string            `yaml:"api"`
-	Account      string            `yaml:"account"`
-	System       string            `yaml:"system"`
-	SystemFile   string            `yaml:"system_file"`
-	OutputSchema map[string]any    `yaml:"output_schema"`
-	Sampling     provider.Sampling `yaml:"sampling"`
-	PromptCache  *bool             `yaml:"prompt_cache"`
-	Limits       plan.Limits       `yaml:"limits"`
+	spec.Deployment
 
-	Tools   plan.ToolOverrides    `yaml:"tool_overrides"`
-	Sandbox plan.SandboxOverrides `yaml:"sandbox"`
-
-	Kind        string `yaml:"kind"` // model, command or http
-	programSpec `yaml:",inline"`
-	URL         string            `yaml:"url"`
-	Headers     map[string]string `yaml:"headers"`
+	argv   []string // of flags, or of Command once it is read
+	env    []string // of flags
+	header []string
+	// alias is the model alias that Model was, "" when it was none.
+	alias string
 
 	replayed bool // a recording answers: its script need not be there
 }
@@ -104,11 +92,17 @@ ${secrets.NAME}. See docs/agents.md for both.`,
 		},
 	}
 	f := c.Flags()
-	s.addKindFlags(f)
+	s.addFlags(f)
 	f.BoolVar(&shell, "allow-shell", false, "let this agent run programs where the pack does not say that it may")
 	f.StringVar(&file, "from-file", "", "YAML or JSON file with the deployment's fields")
+	f.IntVar(&reminders, "text-reminders", 1, "how often an agent that answers in text alone is told that only submit counts (0 to 5)")
+	return c
+}
+
+func (s *deploymentSpec) addFlags(f *pflag.FlagSet) {
+	s.addKindFlags(f)
 	f.StringVar(&s.Name, "name", "", "name of the deployment")
-	f.StringVar(&s.Model, "model", "", "provider/model")
+	f.StringVar(&s.Model, "model", "", "provider/model, or a model alias")
 	f.StringVar(&s.BaseURL, "base-url", "", "address of a server that speaks the provider's protocol; of an OpenAI-compatible one up to and including /v1")
 	f.StringVar(&s.API, "api", "", "chat or responses, of a provider that speaks OpenAI's protocol (default: chat)")
 	f.Var(&optionalBool{&s.PromptCache}, "prompt-cache", "ask anthropic to cache prompts (default: true)")
@@ -120,9 +114,9 @@ ${secrets.NAME}. See docs/agents.md for both.`,
 	f.IntVar(&s.Limits.MaxToolCalls, "max-tool-calls", 0, "tool calls of one trial (0: 100)")
 	f.IntVar(&s.Limits.StepTimeoutSeconds, "step-timeout", 0, "seconds for one model call (0: 120)")
 	f.IntVar(&s.Limits.RunTimeoutSeconds, "run-timeout", 0, "seconds for one trial (0: 1800)")
-	f.IntVar(&reminders, "text-reminders", 1, "how often an agent that answers in text alone is told that only submit counts (0 to 5)")
+	f.StringVar(&s.Build, "build", "", "an agent's build, as NAME or NAME@N: its system prompt, output schema, tools and limits")
+	f.StringVar(&s.RuntimeProfile, "runtime-profile", "", "runtime profile with the limits that are not said here")
 	f.Int64Var(&s.Limits.MaxOutputTokens, "max-output-tokens", 0, "tokens of one reply (0: 8192)")
-	return c
 }
 
 func (a *app) readSpec(file string, s *deploymentSpec) error {
@@ -133,11 +127,8 @@ func (a *app) readSpec(file string, s *deploymentSpec) error {
 	if err != nil {
 		return fmt.Errorf("read the deployment: %w", err)
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(src))
-	dec.KnownFields(true)
-	if err := dec.Decode(s); err != nil {
-		// what the library says of a field names our type, too
-		return usage("read the deployment %s: %s", file, regexp.MustCompile(` in type \S+`).ReplaceAllString(err.Error(), "")).hint("agentclash deployment create --help")
+	if problems := spec.ParseDeployment(file, src, &s.Deployment); problems.Err() != nil {
+		return refusal("deployment_invalid", "the deployment is not valid", problems.Errors()).hint("agentclash deployment create --help")
 	}
 	beside := filepath.Dir(a.path(file)) // where relative paths of the file begin
 	for _, path := range []*string{&s.Files, &s.SystemFile} {
@@ -149,11 +140,8 @@ func (a *app) readSpec(file string, s *deploymentSpec) error {
 }
 
 func runDeploymentCreate(ctx context.Context, a *app, s deploymentSpec) error {
-	d, err := a.resolveSpec(s)
+	d, err := a.checkedSpec(ctx, s)
 	if err != nil {
-		return err
-	}
-	if _, err := a.byAccount(ctx, d); err != nil {
 		return err
 	}
 	workspace, err := a.workspaceName()
@@ -168,6 +156,11 @@ func runDeploymentCreate(ctx context.Context, a *app, s deploymentSpec) error {
 	if err != nil {
 		return err
 	}
+	if file, err := a.repoDeployments(); err != nil {
+		a.say("! %v", err)
+	} else if _, ok := file.find(d.Name); ok {
+		a.say("! %s has a deployment %s, too, which is used instead", a.shown(file.path), d.Name)
+	}
 	doc := map[string]string{"deployment_id": stored.ID, "name": d.Name, "model": d.Target()}
 	return a.print(doc, func(io.Writer, view.Options) error {
 		a.say("✓ deployment %s runs %s", d.Name, d.Target())
@@ -175,40 +168,28 @@ func runDeploymentCreate(ctx context.Context, a *app, s deploymentSpec) error {
 	})
 }
 
+// checkedSpec is resolveSpec, which also sees that what the deployment names is
+// there. It is kept as it names it.
+func (a *app) checkedSpec(ctx context.Context, s deploymentSpec) (plan.Deployment, error) {
+	if err := a.readAlias(ctx, &s); err != nil {
+		return plan.Deployment{}, err
+	}
+	d, err := a.resolveSpec(s)
+	if err != nil {
+		return d, err
+	}
+	whole, err := a.referred(ctx, d)
+	if err == nil {
+		_, err = a.byAccount(ctx, whole)
+	}
+	return d, err
+}
+
 // resolveSpec checks a deployment and turns files and relative paths into
 // what can be used from anywhere.
 func (a *app) resolveSpec(s deploymentSpec) (plan.Deployment, error) {
-	var errs []error
-	if strings.TrimSpace(s.Name) == "" {
-		errs = append(errs, errors.New("--name is missing"))
-	}
-	if s.Kind == "" {
-		s.Kind = plan.KindModel
-	}
-	if s.Model == "" && s.Kind == plan.KindModel {
-		errs = append(errs, errors.New("--model is missing"))
-	}
-	errs = append(errs, s.checkKind()...)
-	if s.System != "" && s.SystemFile != "" {
-		errs = append(errs, errors.New("--system and --system-file are two system prompts: choose one"))
-	}
-	if slices.Contains(s.Tools.Denied, "submit") {
-		errs = append(errs, errors.New("tool_overrides.denied: submit cannot be denied: nothing else hands in the answer"))
-	}
-	for name, n := range map[string]int64{
-		"max-iterations": int64(s.Limits.MaxIterations), "max-tool-calls": int64(s.Limits.MaxToolCalls),
-		"step-timeout": int64(s.Limits.StepTimeoutSeconds), "run-timeout": int64(s.Limits.RunTimeoutSeconds),
-		"max-output-tokens": s.Limits.MaxOutputTokens,
-	} {
-		if n < 0 {
-			errs = append(errs, fmt.Errorf("--%s must not be negative", name))
-		}
-	}
-	if n := s.Limits.TextReminders; n != nil && (*n < 0 || *n > plan.MaxTextReminders) {
-		errs = append(errs, fmt.Errorf("--text-reminders must be 0 to %d", plan.MaxTextReminders))
-	}
-	if len(errs) > 0 {
-		return plan.Deployment{}, usage("deployment create: %w", errors.Join(errs...)).hint("agentclash deployment create --help")
+	if err := s.check(); err != nil {
+		return plan.Deployment{}, err
 	}
 	if s.Kind == plan.KindHTTP {
 		return s.endpoint(), nil
@@ -230,13 +211,14 @@ func (a *app) resolveSpec(s deploymentSpec) (plan.Deployment, error) {
 	d := plan.Deployment{
 		Name: strings.TrimSpace(s.Name), Provider: key, Model: model, BaseURL: s.BaseURL, API: s.API, Account: s.Account, PromptCache: s.PromptCache,
 		System: s.System, OutputSchema: s.OutputSchema, Sampling: s.Sampling, Limits: s.Limits, Tools: s.Tools, Sandbox: s.Sandbox,
+		Build: strings.TrimSpace(s.Build), Profile: strings.TrimSpace(s.RuntimeProfile), Alias: s.alias,
 	}
 	if err := a.checkSettings(d); d.Model != "" && err != nil {
 		return plan.Deployment{}, usage("deployment create: %w", err)
 	}
 	if s.Kind == plan.KindCommand {
 		d.Kind = plan.KindCommand
-		if d.Command, err = a.program(s.programSpec); err != nil {
+		if d.Command, err = a.program(s); err != nil {
 			return plan.Deployment{}, err
 		}
 	}
@@ -258,6 +240,47 @@ func (a *app) resolveSpec(s deploymentSpec) (plan.Deployment, error) {
 	}
 	_, err = a.script(d.Model, newScriptClient)
 	return d, err
+}
+
+// check says everything that is wrong with a deployment by itself.
+func (s *deploymentSpec) check() error {
+	var errs []error
+	if strings.TrimSpace(s.Name) == "" {
+		errs = append(errs, errors.New("--name is missing"))
+	}
+	if s.Kind == "" {
+		s.Kind = plan.KindModel
+	}
+	if s.Model == "" && s.Kind == plan.KindModel {
+		errs = append(errs, errors.New("--model is missing"))
+	}
+	errs = append(errs, s.checkKind()...)
+	if s.System != "" && s.SystemFile != "" {
+		errs = append(errs, errors.New("--system and --system-file are two system prompts: choose one"))
+	}
+	if s.Build != "" && (s.System != "" || s.SystemFile != "" || len(s.OutputSchema) > 0) {
+		errs = append(errs, errors.New("--build "+spec.BuildSays))
+	}
+	errs = append(errs, spec.CheckSandbox(s.Sandbox)...)
+	if slices.Contains(s.Tools.Denied, "submit") {
+		errs = append(errs, errors.New("tool_overrides.denied: submit cannot be denied: nothing else hands in the answer"))
+	}
+	for name, n := range map[string]int64{
+		"max-iterations": int64(s.Limits.MaxIterations), "max-tool-calls": int64(s.Limits.MaxToolCalls),
+		"step-timeout": int64(s.Limits.StepTimeoutSeconds), "run-timeout": int64(s.Limits.RunTimeoutSeconds),
+		"max-output-tokens": s.Limits.MaxOutputTokens,
+	} {
+		if n < 0 {
+			errs = append(errs, fmt.Errorf("--%s must not be negative", name))
+		}
+	}
+	if n := s.Limits.TextReminders; n != nil && (*n < 0 || *n > plan.MaxTextReminders) {
+		errs = append(errs, fmt.Errorf("--text-reminders must be 0 to %d", plan.MaxTextReminders))
+	}
+	if len(errs) > 0 {
+		return usage("deployment create: %w", errors.Join(errs...)).hint("agentclash deployment create --help")
+	}
+	return nil
 }
 
 // models is the deployment's provider and what that calls the model, both "" for a
@@ -319,44 +342,3 @@ func (b *optionalBool) Set(text string) error {
 }
 
 func (b *optionalBool) Type() string { return "bool" }
-
-// storedDeployments lists the workspace's deployments; none without a store.
-func (a *app) storedDeployments(ctx context.Context) ([]view.Deployment, error) {
-	db, ok, err := a.reading(ctx)
-	if err != nil || !ok {
-		return nil, err
-	}
-	workspace, err := a.workspaceName()
-	if err != nil {
-		return nil, err
-	}
-	rows, err := db.Deployments(ctx, workspace)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]view.Deployment, len(rows))
-	for i, r := range rows {
-		list[i] = deploymentView(r)
-	}
-	return list, nil
-}
-
-func newDeploymentList(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List the deployments", Args: noArgs,
-		Example: "  agentclash deployment list",
-		RunE: func(c *cobra.Command, _ []string) error {
-			list, err := a.storedDeployments(c.Context())
-			if err != nil {
-				return err
-			}
-			page := view.Page[view.Deployment]{Items: list, Total: len(list), Limit: len(list)}
-			return a.print(page, func(w io.Writer, o view.Options) error {
-				if page.Total == 0 {
-					a.say("! no deployments yet: agentclash deployment create --name NAME --model PROVIDER/MODEL")
-				}
-				return view.DeploymentList(w, page, o)
-			})
-		},
-	}
-}

@@ -12,26 +12,10 @@ import (
 	"github.com/agentclash/agentclash/engine/plan"
 
 	"github.com/spf13/pflag"
-	"gopkg.in/yaml.v3"
 
 	"github.com/agentclash/agentclash/engine/proxy"
 	"github.com/agentclash/agentclash/sandbox"
 )
-
-// programSpec are the fields of a deployment of kind command.
-type programSpec struct {
-	Command        yaml.Node         `yaml:"command"` // a list of words
-	Env            map[string]string `yaml:"env"`
-	Workdir        string            `yaml:"workdir"`
-	Answer         string            `yaml:"answer"`
-	Files          string            `yaml:"files"`
-	Models         []string          `yaml:"models"`
-	MaxOutputBytes int64             `yaml:"max_output_bytes"`
-
-	argv   []string // of flags, or of Command once it is read
-	env    []string // of flags
-	header []string
-}
 
 func (s *deploymentSpec) addKindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.Kind, "kind", "", "model, command (a program of yours) or http (an endpoint) (default: model)")
@@ -97,15 +81,21 @@ func (s *deploymentSpec) checkKind() (errs []error) {
 
 // readCommand takes the words of a file's command.
 func (s *deploymentSpec) readCommand() []error {
-	switch s.Command.Kind {
-	case 0:
+	switch command := s.Command.(type) {
+	case nil:
 		return nil
-	case yaml.SequenceNode:
-		if s.Command.Decode(&s.argv) == nil {
-			return nil
+	case string:
+		return []error{fmt.Errorf("command is one text: no shell reads it; write a list of words, or [sh, -c, %q]", command)}
+	case []any:
+		s.argv = nil
+		for _, item := range command {
+			word, ok := item.(string)
+			if !ok {
+				return []error{fmt.Errorf("command: %v is no text: put quotes around it", item)}
+			}
+			s.argv = append(s.argv, word)
 		}
-	case yaml.ScalarNode:
-		return []error{fmt.Errorf("command is one text: no shell reads it; write a list of words, or [sh, -c, %q]", s.Command.Value)}
+		return nil
 	}
 	return []error{errors.New("command must be a list of words: the program and its arguments")}
 }
@@ -120,6 +110,7 @@ func (s *deploymentSpec) checkProgram() (errs []error) {
 	}
 	add(len(s.argv) == 0 || s.argv[0] == "", "the program is missing: it comes after --, or is the list command of a file")
 	add(s.System != "" || s.SystemFile != "", "a program has its own system prompt: leave out --system")
+	add(s.Build != "", "--build is for the built-in loop: a program has its own instructions")
 	knobs := s.Sampling
 	knobs.MaxOutputTokens = 0
 	add(knobs.Temperature != nil || knobs.TopP != nil || knobs.Seed != nil || len(knobs.Stop) > 0 || knobs.ReasoningEffort != "", "sampling: a program says itself how it samples; of sampling only max_output_tokens counts")
@@ -170,6 +161,9 @@ func (s *deploymentSpec) checkHTTP() (errs []error) {
 	if s.Model != "" || s.BaseURL != "" || s.Account != "" {
 		errs = append(errs, errors.New("an endpoint has its model behind it: leave out --model, --base-url and --account"))
 	}
+	if s.Build != "" {
+		errs = append(errs, errors.New("--build is for the built-in loop: an endpoint is what it is"))
+	}
 	if s.SystemFile != "" {
 		errs = append(errs, errors.New("--system-file does not go with --kind http: use --system"))
 	}
@@ -202,13 +196,13 @@ func (s *deploymentSpec) endpoint() plan.Deployment {
 	at, _ := checkEndpoint(s.URL, nil)
 	return plan.Deployment{
 		Name: strings.TrimSpace(s.Name), Kind: plan.KindHTTP, Provider: httpProvider, Model: at, System: s.System,
-		Limits: s.Limits, HTTP: &plan.HTTPTarget{URL: strings.TrimSpace(s.URL), Headers: s.Headers},
+		Limits: s.Limits, Profile: strings.TrimSpace(s.RuntimeProfile), HTTP: &plan.HTTPTarget{URL: strings.TrimSpace(s.URL), Headers: s.Headers},
 	}
 }
 
 // program is a checked deployment's program. Its files are read once, so that what
 // is wrong with them is said now.
-func (a *app) program(s programSpec) (*plan.Command, error) {
+func (a *app) program(s deploymentSpec) (*plan.Command, error) {
 	c := &plan.Command{Argv: s.argv, Env: s.Env, Answer: s.Answer, Models: s.Models, MaxOutputBytes: s.MaxOutputBytes}
 	if s.Workdir != "" {
 		c.Workdir, _ = sandbox.Resolve(s.Workdir) // it was checked

@@ -33,7 +33,7 @@ func (a *app) checkPack(ctx context.Context, p *pack.Pack, workspace, kind strin
 	}
 	return []view.Check{
 		{Name: "pack_manifest", Status: checkOK, Detail: fmt.Sprintf("%s v%d is valid", p.Pack.Slug, p.Version.Number)},
-		sets, a.checkPackSecrets(p), a.checkPackDeployments(ctx, p, workspace), a.checkPackSandbox(ctx, p, kind, answers, image),
+		sets, a.checkPackSecrets(p), a.checkPackDeployments(ctx, p), a.checkPackSandbox(ctx, p, kind, answers, image),
 	}
 }
 
@@ -56,21 +56,20 @@ func (a *app) checkPackSecrets(p *pack.Pack) view.Check {
 }
 
 // checkPackDeployments looks for a deployment that the pack can be run with.
-func (a *app) checkPackDeployments(ctx context.Context, p *pack.Pack, workspace string) view.Check {
+func (a *app) checkPackDeployments(ctx context.Context, p *pack.Pack) view.Check {
 	c := view.Check{Name: "pack_deployments", Status: checkInfo, Detail: "none is stored; --model PROVIDER/MODEL needs none"}
-	db, ok, err := a.reading(ctx)
-	if err != nil || !ok {
-		return c
-	}
-	stored, err := db.Deployments(ctx, workspace)
+	stored, err := a.storedDeployments(ctx)
 	if err != nil {
 		return view.Check{Name: c.Name, Status: checkFail, Detail: err.Error()}
 	}
 	var fit []string
 	var why error
 	for _, d := range stored {
-		_, err := plan.New(plan.Request{Pack: p, Deployments: []plan.Deployment{d.Deployment},
-			Options: plan.Options{Repetitions: 1, Concurrency: 1, MinPassRate: 1}, Now: a.p.Now, NewID: a.p.NewID})
+		list, err := a.deployments(ctx, []string{d.Name}, nil)
+		if err == nil {
+			_, err = plan.New(plan.Request{Pack: p, Deployments: list,
+				Options: plan.Options{Repetitions: 1, Concurrency: 1, MinPassRate: 1}, Now: a.p.Now, NewID: a.p.NewID})
+		}
 		if err != nil {
 			why = err
 			continue

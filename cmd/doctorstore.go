@@ -115,13 +115,14 @@ func (a *app) checkStored(ctx context.Context, workspace string) []view.Check {
 	}
 	if !ok {
 		count("challenge_packs", 0, nil, noPack)
-		count("deployments", 0, nil, "")
+		deployments, err := a.storedDeployments(ctx) // the repository may have some
+		count("deployments", len(deployments), err, "")
 		count("baseline", 0, nil, "")
 		return checks
 	}
 	packs, err := db.Packs(ctx, workspace)
 	count("challenge_packs", len(packs), err, noPack)
-	deployments, err := db.Deployments(ctx, workspace)
+	deployments, err := a.storedDeployments(ctx)
 	count("deployments", len(deployments), err, noDeployment)
 	marks, err := db.Baselines(ctx, workspace)
 	next := "agentclash baseline set latest"

@@ -19,6 +19,7 @@ import (
 	"github.com/agentclash/agentclash/engine/record"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/store"
 	"github.com/agentclash/agentclash/store/bundle"
 )
@@ -42,6 +43,8 @@ type startOptions struct {
 	shard       string
 	sandbox     string
 	image       string
+	profile     string
+	prices      scoring.ListPrices
 	follow      bool
 	dryRun      bool
 	exitCode    bool
@@ -135,6 +138,7 @@ func (o *startOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.plan.PeerGap, "peer-standings-gap", peers.DefaultGap, "steps from one telling to the next when there is no news, 1 to 10")
 	f.StringVar(&o.sandbox, "sandbox", "", sandboxUsage)
 	f.StringVar(&o.image, "image", "", `sandbox image or template, or "builtin" (default: the pack's sandbox_template_id, else the setting image, python:3.12-slim or E2B_TEMPLATE_ID)`)
+	f.StringVar(&o.profile, "runtime-profile", "", "runtime profile of the agents that name none themselves")
 	f.IntVar(&o.plan.Repetitions, "repetitions", 1, "how often each agent runs each case")
 	f.Int64Var(&o.plan.Seed, "seed", 0, "seed of everything drawn by chance")
 	f.IntVar(&o.plan.Concurrency, "concurrency", 0, "trials at once (0: the setting concurrency, else 4 in sandboxes, 8 without, 32 with scripted agents alone)")
@@ -241,8 +245,14 @@ func runEvalStart(ctx context.Context, a *app, o startOptions) error {
 	if p, err = a.withSuites(ctx, &o, p); err != nil {
 		return err
 	}
+	if p, err = a.withArtifacts(ctx, p); err != nil { // of the suites' cases
+		return err
+	}
 	deployments, err := a.startDeployments(ctx, o)
 	if err != nil {
+		return err
+	}
+	if err := a.profiled(ctx, &o, deployments); err != nil {
 		return err
 	}
 	// a plan made before anything is opened refuses what is wrong with the
@@ -318,7 +328,7 @@ func (a *app) planStart(ctx context.Context, o *startOptions, p *pack.Pack, depl
 	req := plan.Request{
 		Pack: p, InputSet: o.inputSet, Cases: o.cases, Deployments: deployments, Options: o.plan,
 		Regressions: o.regressions.refs, Name: o.name, Session: o.session, Workspace: workspace, Now: a.p.Now, NewID: a.p.NewID,
-		Sandbox: sandbox.Description{Image: o.imageFor(p)},
+		Sandbox: sandbox.Description{Image: o.imageFor(p)}, Prices: o.prices,
 	}
 	ends, err := o.limits.options(a.p.Now())
 	if err != nil {
@@ -341,7 +351,10 @@ func (a *app) planStart(ctx context.Context, o *startOptions, p *pack.Pack, depl
 	if err != nil {
 		return nil, planFailure(err)
 	}
-	return planned, a.tape(o, planned)
+	if err := a.tape(o, planned); err != nil {
+		return nil, err
+	}
+	return planned, a.underPolicies(ctx, planned, 0)
 }
 
 // reached are the clients of a plan and the secrets of its tools; those of a

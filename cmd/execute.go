@@ -158,6 +158,9 @@ func (a *app) claim(ctx context.Context, db *store.DB, e *execution) (tape *reco
 	if _, err := a.snapshot(ctx, db, e.pack, e.plan.Workspace, false); err != nil {
 		return nil, err
 	}
+	if err := a.pinBuilds(ctx, e.plan); err != nil {
+		return nil, err
+	}
 	if tape, err = a.startRecorder(e); err != nil {
 		return nil, err
 	}

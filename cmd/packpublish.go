@@ -39,6 +39,9 @@ func runPackPublish(ctx context.Context, a *app, file string) error {
 	if missing := p.MissingAssets(); len(missing) > 0 {
 		return refusal("asset_missing", "the pack cannot be published without all of its files", placed(warnings, asProblems(file, missing)))
 	}
+	if p, err = a.withArtifacts(ctx, p); err != nil {
+		return err
+	}
 	if script := p.Reference(); script != nil {
 		if _, err := newScriptClient(pack.ReferencePath(file), script); err != nil {
 			return usage("read the pack's reference agent: %w", err)

@@ -89,7 +89,7 @@ func (a *app) runnablePack(ctx context.Context, selector string) (*pack.Pack, er
 	for _, w := range warnings {
 		a.say("%s", w)
 	}
-	return p, nil
+	return a.withArtifacts(ctx, p)
 }
 
 // refusal is a failure that lists what is wrong with a pack.
@@ -289,49 +289,41 @@ func asked(err error) error {
 	return nil
 }
 
-// deployments finds what was named: stored deployments and bare models.
+// deployments finds what was named: deployments and bare models.
 func (a *app) deployments(ctx context.Context, names, models []string) ([]plan.Deployment, error) {
 	var found []plan.Deployment
-	if len(names) > 0 {
-		db, ok, err := a.reading(ctx)
+	for _, name := range names {
+		one, err := a.named(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		workspace, err := a.workspaceName()
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			if !ok {
-				return nil, noDeployment(name)
-			}
-			one, err := a.named(ctx, db, workspace, name)
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, one)
-		}
+		found = append(found, one)
 	}
+	bare, err := a.unnamedAgents(ctx, models, found)
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, bare...)
 	for i, d := range found {
-		var err error
 		if found[i], err = a.byAccount(ctx, d); err != nil {
 			return nil, err
 		}
 	}
-	bare, err := unnamed(models, found)
-	return append(found, bare...), err
+	return found, nil
 }
 
-// named is a stored deployment, with its files as they are now.
-func (a *app) named(ctx context.Context, db *store.DB, workspace, name string) (plan.Deployment, error) {
-	d, err := db.Deployment(ctx, workspace, strings.TrimSpace(name))
-	if errors.Is(err, store.ErrNotFound) {
-		return plan.Deployment{}, noDeployment(name)
-	}
+// named is a deployment of the repository or of the store, with all that it names
+// and its files as they are now.
+func (a *app) named(ctx context.Context, name string) (plan.Deployment, error) {
+	d, err := a.definition(ctx, name)
 	if err != nil {
 		return plan.Deployment{}, err
 	}
-	return a.withFiles(d.Deployment)
+	whole, err := a.referred(ctx, d.Deployment.Deployment)
+	if err != nil {
+		return whole, err
+	}
+	return a.withFiles(whole)
 }
 
 func noDeployment(name string) error {

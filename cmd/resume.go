@@ -152,16 +152,14 @@ func (a *app) renew(ctx context.Context, db *store.DB, p *plan.Plan, l limitFlag
 	if err := p.Renew(o, a.p.Now()); err != nil {
 		return usage("resume run %s: %w", p.Name, err)
 	}
-	if p.Options.BudgetUSD == 0 {
-		return nil
+	charged, err := chargedSoFar(ctx, db, p)
+	if err == nil {
+		err = a.underPolicies(ctx, p, charged)
 	}
-	charges := plan.NewCharges(p)
-	filter := store.EventFilter{RunID: p.RunID, Types: plan.ChargeTypes()}
-	if err := db.Events(ctx, filter, func(_ int64, e event.Event) error { return charges.Apply(e) }); err != nil {
-		return err
+	if err == nil && p.Options.BudgetUSD > 0 {
+		p.SetCharged(charged)
 	}
-	p.SetCharged(charges.USD())
-	return nil
+	return err
 }
 
 // reopen reads a stored run back as an execution of what is left of it.

@@ -65,6 +65,9 @@ func retryFailed(ctx context.Context, a *app, o retryOptions, args []string) err
 	if err != nil {
 		return err
 	}
+	if err := a.underPolicies(ctx, e.plan, 0); err != nil {
+		return err
+	}
 	if err := a.digestScripts(e.plan); err != nil {
 		return err
 	}

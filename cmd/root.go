@@ -66,6 +66,7 @@ type app struct {
 	settings   *config.Inputs             // once they have been read
 	settingsOf string                     // the working directory they are of
 	live       atomic.Pointer[tui.Screen] // shown now; lines of talk would tear it
+	repo       *deploymentsFile           // once it was read
 }
 
 func newRoot(a *app) *cobra.Command {
@@ -97,7 +98,7 @@ the calls to the models you name.`,
 	})
 	root.AddCommand(
 		newEval(a), newRun(a), newReplay(a), newBaseline(a), newCompare(a), newReleaseGate(a),
-		newChallengePack(a), newDataset(a), newDeployment(a), newSecret(a), newInfra(a), newCache(a), newRegressionSuite(a), newCI(a),
+		newChallengePack(a), newDataset(a), newDeployment(a), newBuild(a), newArtifact(a), newSecret(a), newInfra(a), newCache(a), newRegressionSuite(a), newCI(a),
 		newDoctor(a), newQuickstart(a), newSandbox(a), newVersion(a), newCompletion(a), newSchema(a),
 		newExplain(a), newStore(a), newConfig(a), newInit(a), newLink(a), newWorkspace(a), newHosted("auth"), newHosted("org"), newHosted("quota"),
 	)

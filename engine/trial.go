@@ -236,7 +236,7 @@ func (a *attempt) staging(ctx context.Context, path string, err error) ending {
 }
 
 func (a *attempt) spec() sandbox.Spec {
-	s := plan.BoxSpec(a.run.plan.Source, a.mode.Programs())
+	s := plan.BoxSpec(a.run.plan.Source, a.deployment, a.mode.Programs())
 	s.Labels = sandbox.Labels{RunID: a.run.plan.RunID, TrialID: a.trial.ID, Agent: a.agent.Label, Case: a.trial.CaseKey}
 	// graders come after the agent's own time
 	s.Lifetime = a.limits.Trial + a.run.graderTime + 5*time.Minute

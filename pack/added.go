@@ -66,7 +66,7 @@ func (p *Pack) Own() *Pack {
 	q.assets = map[string][]byte{}
 	for _, a := range q.everyAsset() {
 		name, _ := assetPath(a.Path)
-		if data, ok := p.assets[name]; ok {
+		if data, ok := p.assets[name]; ok { // those of artifacts stay resolved
 			q.assets[name] = data
 		}
 	}

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -18,9 +19,70 @@ const (
 	MaxAssetsBytes = 64 << 20
 )
 
-// Assets returns the bytes of the pack's local assets by path, slash-separated
+// Assets returns the bytes of the pack's assets by path, slash-separated
 // and relative to the pack file. The bytes must not be changed.
 func (p *Pack) Assets() map[string][]byte { return maps.Clone(p.assets) }
+
+// StoredAsset is an asset whose bytes are a stored artifact's.
+type StoredAsset struct {
+	Field      string // of its artifact_id, as in [Problem]
+	ArtifactID string
+	Path       string // clean
+}
+
+// Unresolved are the assets that are stored artifacts whose bytes the pack does not
+// have so far, those of one artifact and path once.
+func (p *Pack) Unresolved() []StoredAsset {
+	var list []StoredAsset
+	seen := map[StoredAsset]bool{}
+	for _, a := range p.everyAsset() {
+		name, bad := assetPath(a.Path)
+		_, has := p.assets[name]
+		one := StoredAsset{ArtifactID: a.ArtifactID, Path: name}
+		if a.ArtifactID == "" || bad != "" || has && p.resolved[one] || seen[one] {
+			continue
+		}
+		seen[one] = true
+		one.Field = a.field + ".artifact_id"
+		list = append(list, one)
+	}
+	return list
+}
+
+// WithArtifacts is the pack with the bytes of stored artifacts, by [StoredAsset]
+// without its field. Two contents for one path are refused. The pack itself is not
+// changed.
+func (p *Pack) WithArtifacts(bytesOf map[StoredAsset][]byte) (*Pack, error) {
+	q := *p
+	q.assets, q.resolved = maps.Clone(p.assets), maps.Clone(p.resolved)
+	if q.assets == nil {
+		q.assets = map[string][]byte{}
+	}
+	if q.resolved == nil {
+		q.resolved = map[StoredAsset]bool{}
+	}
+	for _, a := range p.Unresolved() {
+		one := StoredAsset{ArtifactID: a.ArtifactID, Path: a.Path}
+		data, ok := bytesOf[one]
+		own, taken := q.assets[a.Path]
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("%s: the bytes of the artifact %s are missing", a.Field, a.ArtifactID)
+		case taken && !bytes.Equal(own, data):
+			return nil, fmt.Errorf("%s: the pack has another file at %q", a.Field, a.Path)
+		}
+		q.assets[a.Path], q.resolved[one] = data, true
+	}
+	size := 0
+	for _, data := range q.assets {
+		size += len(data)
+	}
+	if size > MaxAssetsBytes {
+		return nil, fmt.Errorf("the pack's assets have %d bytes, and may have %d", size, MaxAssetsBytes)
+	}
+	q.index = newIndex(&q)
+	return &q, nil
+}
 
 // located is an asset and the field it stands at.
 type located struct {

@@ -43,7 +43,7 @@ func (p *Pack) Blockers() []Blocker {
 func (p *Pack) MissingAssets() []Blocker {
 	b := blockers{Pack: p}
 	b.assets()
-	return slices.DeleteFunc(b.found, func(b Blocker) bool { return strings.HasSuffix(b.Field, ".artifact_id") })
+	return b.found
 }
 
 // blockers gathers what it finds in the order of the file's blocks.
@@ -258,8 +258,6 @@ func (b *blockers) assets() {
 	for _, a := range b.everyAsset() {
 		_, bad := assetPath(a.Path)
 		switch {
-		case a.ArtifactID != "":
-			b.add(a.field+".artifact_id", "this version does not have stored artifacts yet; give the path of a file beside the pack")
 		case bad != "" && a.Path != "" && !escapes(a.Path): // that is an error of the format
 			b.add(a.field+".path", "%s", bad)
 		}

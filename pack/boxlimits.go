@@ -26,9 +26,9 @@ const defaultMemory = 1280 << 20
 func (p *Pack) BoxLimits() BoxLimits {
 	var l BoxLimits
 	if box := p.Version.Sandbox; box != nil {
-		l.MemoryBytes, _ = byteSize(box.Memory)
-		l.OutputBytes, _ = byteSize(box.OutputBytes)
-		l.FileBytes, _ = byteSize(box.FileBytes)
+		l.MemoryBytes, _ = ByteSize(box.Memory)
+		l.OutputBytes, _ = ByteSize(box.OutputBytes)
+		l.FileBytes, _ = ByteSize(box.FileBytes)
 		if box.CPUs != nil {
 			l.NanoCPUs = int64(math.Round(*box.CPUs * 1e9))
 		}
@@ -54,8 +54,8 @@ func workspaceOf(memory int64) int64 { return memory / 100 * workspaceShare }
 
 func memoryFor(workspace int64) int64 { return (workspace/workspaceShare + 1) * 100 }
 
-// byteSize reads a size: a number of bytes, or one with KiB, MiB or GiB.
-func byteSize(text string) (int64, error) {
+// ByteSize reads a size: a number of bytes, or one with KiB, MiB or GiB.
+func ByteSize(text string) (int64, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return 0, nil
@@ -90,7 +90,7 @@ func sizeText(n int64) string {
 // checkLimits sees that each limit of the box can be.
 func checkLimits(c *checker, field string, box *Sandbox) {
 	size := func(key, value string, least int64) {
-		n, err := byteSize(value)
+		n, err := ByteSize(value)
 		switch {
 		case err != nil:
 			c.fail(field+"."+key, "%v", err)

@@ -24,8 +24,10 @@ type Pack struct {
 	InterfaceSpec *InterfaceSpec    `json:"interface_spec"`
 	Scenario      *Scenario         `json:"scenario"`
 
-	// assets holds the bytes of local assets by their clean path.
+	// assets holds the bytes of assets by their clean path.
 	assets map[string][]byte
+	// resolved are the stored artifacts among them, without their fields.
+	resolved map[StoredAsset]bool
 	// missing are the assets whose bytes could not be read.
 	missing []Blocker
 	source  []byte

@@ -116,6 +116,7 @@ func FromManifest(doc []byte, assets map[string][]byte, reference []byte) (*Pack
 		Scenario:      m.Scenario,
 		added:         m.Regressions,
 		assets:        maps.Clone(assets),
+		resolved:      map[StoredAsset]bool{},
 		reference:     reference,
 	}
 	p.nativeNumbers()
@@ -124,6 +125,9 @@ func FromManifest(doc []byte, assets map[string][]byte, reference []byte) (*Pack
 		name, bad := assetPath(a.Path)
 		if _, ok := p.assets[name]; bad == "" && a.ArtifactID == "" && !ok {
 			return nil, fmt.Errorf("read manifest of pack %q: the bytes of asset %q are missing", p.Pack.Slug, a.Path)
+		}
+		if _, ok := p.assets[name]; ok && a.ArtifactID != "" {
+			p.resolved[StoredAsset{ArtifactID: a.ArtifactID, Path: name}] = true
 		}
 	}
 	p.index = newIndex(p)

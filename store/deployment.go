@@ -99,3 +99,66 @@ func (db *DB) Deployment(ctx context.Context, ws, selector string) (Deployment, 
 	d, _, err := scanDeployment(db.r.QueryRowContext(ctx, deploymentColumns+"WHERE id = ?", row).Scan)
 	return d, db.fail(doing, err)
 }
+
+// UpdateDeployment puts another deployment in the place of a stored one, which must
+// be as it was read: ErrConflict when somebody changed it meanwhile, or when the
+// new name is taken. Runs keep what they were planned with.
+func (db *DB) UpdateDeployment(ctx context.Context, was Deployment, is plan.Deployment) (Deployment, error) {
+	doing := fmt.Sprintf("update deployment %q", was.Name)
+	before, err := json.Marshal(was.Deployment)
+	if err != nil {
+		return Deployment{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	after, err := json.Marshal(is)
+	if err != nil {
+		return Deployment{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	var kept Deployment
+	err = db.write(ctx, doing, func(tx *sql.Tx) error {
+		now, _, err := scanDeployment(tx.QueryRowContext(ctx, deploymentColumns+"WHERE uid = ?", was.ID).Scan)
+		if errors.Is(err, sql.ErrNoRows) {
+			return ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		if stored, err := json.Marshal(now.Deployment); err != nil || string(stored) != string(before) {
+			return errors.Join(err, fmt.Errorf("%w: it was changed meanwhile", ErrConflict))
+		}
+		var taken int
+		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM deployments WHERE workspace = ? AND name_key = ? AND uid != ?",
+			was.Workspace, fold(is.Name), was.ID).Scan(&taken); err != nil {
+			return err
+		}
+		if taken > 0 {
+			return fmt.Errorf("%w: there is another deployment %q", ErrConflict, is.Name)
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE deployments SET name = ?, name_key = ?, document = ? WHERE uid = ?",
+			is.Name, fold(is.Name), string(after), was.ID); err != nil {
+			return err
+		}
+		kept, _, err = scanDeployment(tx.QueryRowContext(ctx, deploymentColumns+"WHERE uid = ?", was.ID).Scan)
+		return err
+	})
+	if err != nil {
+		return Deployment{}, err
+	}
+	return kept, nil
+}
+
+// DeleteDeployment removes a deployment by its id, and counts the runs of the
+// workspace that have an agent of its name: they keep what they were planned with.
+func (db *DB) DeleteDeployment(ctx context.Context, d Deployment) (runs int, err error) {
+	err = db.write(ctx, fmt.Sprintf("delete deployment %q", d.Name), func(tx *sql.Tx) error {
+		done, err := tx.ExecContext(ctx, "DELETE FROM deployments WHERE uid = ?", d.ID)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, ErrNotFound)
+		}
+		return tx.QueryRowContext(ctx, `SELECT count(DISTINCT r.id) FROM run_agents a JOIN runs r ON r.id = a.run_id
+			WHERE r.workspace = ? AND a.label_key = ?`, d.Workspace, fold(d.Name)).Scan(&runs)
+	})
+	return runs, err
+}

@@ -9,7 +9,7 @@ import (
 
 // Deployment is a named runnable target as `deployment list` prints it.
 type Deployment struct {
-	ID       string `json:"deployment_id"`
+	ID       string `json:"deployment_id"` // "" for one of a file
 	Name     string `json:"name"`
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
@@ -19,18 +19,24 @@ type Deployment struct {
 	API      string `json:"api,omitempty"`
 	Account  string `json:"account"` // where the key is found, never the key
 	// PromptCache is whether the vendor is asked to cache prompts; nil: as it is by default.
-	PromptCache *bool     `json:"prompt_cache,omitempty"`
-	CreatedAt   time.Time `json:"created_at"`
+	PromptCache *bool `json:"prompt_cache,omitempty"`
+	// Build, RuntimeProfile and ModelAlias are what it names, "" for nothing.
+	Build          string `json:"build,omitempty"`
+	RuntimeProfile string `json:"runtime_profile,omitempty"`
+	ModelAlias     string `json:"model_alias,omitempty"`
+	// Origin is where it is written: store, or the repository's file.
+	Origin    string     `json:"origin"`
+	CreatedAt *time.Time `json:"created_at"` // nil for one of a file
 }
 
 // DeploymentList writes one row a deployment.
 func DeploymentList(w io.Writer, page Page[Deployment], o Options) error {
 	t := Table{Columns: []Column{
-		whole("ID"), left("NAME"), left("RUNS"), left("BASE URL"), left("API"), left("CACHE"), left("ACCOUNT"), whole("CREATED"),
+		whole("ID"), left("NAME"), left("RUNS"), left("BASE URL"), left("API"), left("CACHE"), left("ACCOUNT"), whole("ORIGIN"), whole("CREATED"),
 	}}
 	for _, d := range page.Items {
 		t.Add(Text(o.ID(d.ID)), Text(d.Name), Text(d.Target), Text(d.BaseURL), Text(d.API), Text(onOff(d.PromptCache)), Text(d.Account),
-			Text(o.Time(d.CreatedAt)))
+			Text(d.Origin), Text(o.timePtr(d.CreatedAt)))
 	}
 	return t.Write(w, o)
 }
@@ -50,7 +56,7 @@ func onOff(set *bool) string {
 // DeploymentDocument is one deployment with all that it says: `deployment get`.
 type DeploymentDocument struct {
 	Deployment
-	// Definition is what was stored, as JSON marshals it.
+	// Definition is all that it says, as it is kept.
 	Definition any `json:"definition"`
 }
 

@@ -326,7 +326,7 @@ func renderers() []renderer {
 		draws("packs", packs, view.PackList),
 		draws("deployments", func() view.Page[view.Deployment] {
 			return view.Page[view.Deployment]{Items: view.List[view.Deployment]{{ID: runID, Name: "gpt", Provider: "openai", Model: "gpt", Kind: "model", Target: "openai/gpt",
-				Account: "env://OPENAI_API_KEY", CreatedAt: noon.Add(-26 * time.Hour)}}}
+				Account: "env://OPENAI_API_KEY", CreatedAt: new(noon.Add(-26 * time.Hour))}}}
 		}, view.DeploymentList),
 		draws("doctor", doctor, view.Doctor),
 		draws("plan", plan, view.Plan),

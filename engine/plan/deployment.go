@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"path"
 	"regexp"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/sandbox"
+	"github.com/agentclash/agentclash/scoring"
 )
 
 // Deployment is a named runnable target.
@@ -41,6 +43,24 @@ type Deployment struct {
 	// MaxConcurrent is how many calls its account may have under way at once; 0:
 	// as many as the provider stands.
 	MaxConcurrent int `json:"max_concurrent,omitempty"`
+	// Build, Profile and Alias are what a stored deployment names, to be looked up
+	// when a run is planned; in a run, the version of the build (NAME@N), the runtime
+	// profile and the model alias that the other fields were filled from.
+	Build   string `json:"build,omitempty"`
+	Profile string `json:"runtime_profile,omitempty"`
+	Alias   string `json:"model_alias,omitempty"`
+	// Price is what the alias says that the model costs, nil for the price that is
+	// known anyway. A run keeps it among its prices.
+	Price *scoring.Price `json:"-"`
+	// Built is the content of Build while a run is planned.
+	Built *Built `json:"-"`
+}
+
+// Built is the content of a build that a deployment is of.
+type Built struct {
+	Name     string          // of the build
+	Digest   string          // SHA-256 of Document, in hex
+	Document json.RawMessage // the agent spec
 }
 
 // ToolOverrides hide tools from an agent, the pack's own too. The pack's own
@@ -51,10 +71,16 @@ type ToolOverrides struct {
 
 // SandboxOverrides have precedence over the pack's tool_policy; nil leaves it to
 // the pack. AllowNetwork false closes the sandbox's network too; true permits
-// http_request, and opens nothing for programs.
+// http_request, and opens nothing for programs. Memory and CPUs are in the words of
+// version.sandbox, and have precedence over it. Image is the run's: --image has
+// precedence over it, and all agents of a run must name the same.
 type SandboxOverrides struct {
 	AllowShell   *bool `json:"allow_shell,omitempty" yaml:"allow_shell"`
 	AllowNetwork *bool `json:"allow_network,omitempty" yaml:"allow_network"`
+
+	Image  string   `json:"image,omitempty"`
+	Memory string   `json:"memory,omitempty"`
+	CPUs   *float64 `json:"cpus,omitempty"`
 }
 
 // Limits bound one trial of a deployment. Zero fields take DefaultLimits'.

@@ -37,7 +37,7 @@ func (x *identifier) of(t Trial) (Identity, error) {
 	limits := map[string]any{
 		"max_iterations": l.Steps, "max_tool_calls": l.ToolCalls, "step_timeout": l.Step.String(), "run_timeout": l.Trial.String(),
 		"max_output_tokens": l.Output, "text_reminders": l.Reminders, "max_total_tokens": l.Budget.Tokens, "max_cost_usd": l.Budget.USD,
-		"box": BoxSpec(x.plan.Source, false).Limits,
+		"box": BoxSpec(x.plan.Source, d, false).Limits,
 	}
 	if l.Budget.USD > 0 { // then prices decide when a trial is stopped
 		in, _ := x.plan.Scorer.Cost(d.Provider, d.Model, 1_000_000, 0)
@@ -126,7 +126,8 @@ func (x *identifier) laneParts(lane int) []facet {
 	if d.Provider != provider.Scripted { // whose replies go by the name
 		shown.Name = ""
 	}
-	shown.Account = "" // a key, whoever's, changes no reply
+	shown.Account = ""                                   // a key, whoever's, changes no reply
+	shown.Build, shown.Profile, shown.Alias = "", "", "" // the fields that they filled are here
 	// these act through other parts
 	shown.Limits, shown.Tools, shown.Sandbox = Limits{}, ToolOverrides{}, SandboxOverrides{}
 	return append(x.toolParts(src, d),

@@ -129,6 +129,8 @@ func (p *Plan) JudgedNow(maxWaitMS *int64) (*Plan, error) {
 	if now.Judges, err = judgeModels(now.Scorer.JudgeModels(), now.Agents); err != nil {
 		return nil, err
 	}
-	now.Scorer = now.Scorer.WithPrices(now.listPrices())
+	today := now
+	today.Prices = scoring.ListPrices{}
+	now.Scorer = now.Scorer.WithPrices(today.listPrices())
 	return &now, now.checkJudges()
 }

@@ -2,7 +2,9 @@ package plan
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"math"
 
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
@@ -35,7 +37,7 @@ func NeedsOf(p *pack.Pack, all ...Deployment) Needs {
 	if !box {
 		return Needs{}
 	}
-	n := Needs{Box: true, Process: programs, Spec: BoxSpec(p, programs)}
+	n := Needs{Box: true, Process: programs, Spec: BoxSpec(p, all[0], programs)}
 	n.Process = n.Process || len(n.Spec.Packages) > 0
 	for _, v := range p.Version.EvaluationSpec.Validators {
 		n.Process = n.Process || v.Type == scoring.CodeExecution
@@ -50,11 +52,17 @@ func RootsOf(p *pack.Pack) sandbox.Roots {
 	return r
 }
 
-// BoxSpec is what a pack says of the boxes of its trials, in which agents run
-// programs or do not.
-func BoxSpec(p *pack.Pack, programs bool) sandbox.Spec {
+// BoxSpec is what a pack, and a deployment that changes it, say of the boxes of
+// their trials, in which agents run programs or do not.
+func BoxSpec(p *pack.Pack, d Deployment, programs bool) sandbox.Spec {
 	s := sandbox.Spec{Limits: sandbox.DefaultLimits(), Env: p.Environment()}
 	l := p.BoxLimits()
+	if n, _ := pack.ByteSize(d.Sandbox.Memory); n > 0 {
+		l.MemoryBytes = n
+	}
+	if d.Sandbox.CPUs != nil {
+		l.NanoCPUs = int64(math.Round(*d.Sandbox.CPUs * 1e9))
+	}
 	s.Limits.MemoryBytes = cmp.Or(l.MemoryBytes, s.Limits.MemoryBytes)
 	s.Limits.WorkspaceBytes = cmp.Or(l.WorkspaceBytes, min(s.Limits.WorkspaceBytes, s.Limits.MemoryBytes/100*sandbox.WorkspaceShare))
 	s.Limits.NanoCPUs = cmp.Or(l.NanoCPUs, s.Limits.NanoCPUs)
@@ -108,3 +116,16 @@ func NetworkOf(p *pack.Pack, d Deployment) (Network, error) {
 }
 
 func hasVault(p *pack.Pack) bool { return len(p.Planted(scoring.PlantVault)) > 0 }
+
+// checkBoxes refuses boxes that a deployment would make too small for the pack.
+func (p *Plan) checkBoxes() error {
+	var errs []error
+	for _, a := range p.Agents {
+		l := BoxSpec(p.Source, a.Deployment, false).Limits
+		if a.Deployment.Sandbox.Memory != "" && l.WorkspaceBytes > l.MemoryBytes/100*sandbox.WorkspaceShare {
+			errs = append(errs, fmt.Errorf("deployment %q: sandbox.memory %s is too little for the workspace of %d bytes that the pack asks for, which is part of it",
+				a.Label, a.Deployment.Sandbox.Memory, l.WorkspaceBytes))
+		}
+	}
+	return errors.Join(errs...)
+}

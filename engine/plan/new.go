@@ -34,8 +34,11 @@ type Request struct {
 	Session     string // to start the run into; "" for none
 	Workspace   string
 	Sandbox     sandbox.Description
-	Now         func() time.Time
-	NewID       func() string
+	// Prices are the list prices to reckon with; zero: those that this version
+	// comes with.
+	Prices scoring.ListPrices
+	Now    func() time.Time
+	NewID  func() string
 }
 
 // New works out every trial of a run, or says everything that is wrong
@@ -61,7 +64,7 @@ func New(req Request) (*Plan, error) {
 		Pack: event.PackRef{
 			Slug: req.Pack.Pack.Slug, Name: req.Pack.Pack.Name, Version: req.Pack.Version.Number, Digest: packDigest,
 		},
-		InputSet: set.Key, Mode: req.Pack.Version.ExecutionMode, Sandbox: req.Sandbox, Options: req.Options,
+		InputSet: set.Key, Mode: req.Pack.Version.ExecutionMode, Sandbox: req.Sandbox, Options: req.Options, Prices: req.Prices,
 	}
 	if p.Mode == "" {
 		p.Mode = pack.Native
@@ -95,7 +98,7 @@ func New(req Request) (*Plan, error) {
 	if err := p.judges(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(p.checkSurface(), p.checkOptions(), p.checkTargets(), p.checkEnds(), p.checkPrices(), p.checkJudges()); err != nil {
+	if err := errors.Join(p.checkSurface(), p.checkOptions(), p.checkTargets(), p.checkEnds(), p.checkPrices(), p.checkJudges(), p.checkBoxes(), p.checkAliases()); err != nil {
 		return nil, err
 	}
 	p.schedule(req.NewID)
@@ -114,6 +117,9 @@ func (p *Plan) newName() string {
 // runnable refuses a pack that this version would run as another one.
 func runnable(p *pack.Pack) error {
 	blockers := p.Blockers()
+	for _, a := range p.Unresolved() {
+		blockers = append(blockers, pack.Blocker{Field: a.Field, Message: "its bytes were not read from the store"})
+	}
 	if len(blockers) == 0 {
 		return nil
 	}

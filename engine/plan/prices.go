@@ -1,12 +1,17 @@
 package plan
 
 import (
+	"fmt"
+	"slices"
+	"time"
+
 	"github.com/agentclash/agentclash/engine/budget"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/scoring"
 )
 
-// listPrices are those of the providers that agents and judges use. A provider
+// listPrices are those of what a model alias says and, of the list that the plan was
+// given, those of the providers that agents and judges use. A provider
 // that one of them reaches at an address of its own has none: what is asked
 // there, nobody has listed.
 func (p *Plan) listPrices() scoring.ListPrices {
@@ -26,7 +31,41 @@ func (p *Plan) listPrices() scoring.ListPrices {
 			providers = append(providers, name)
 		}
 	}
-	return scoring.CurrentPrices().Of(providers...)
+	list := p.Prices
+	if len(list.Models) == 0 {
+		list = scoring.CurrentPrices()
+	}
+	own := p.ownPrices()
+	list = list.Of(providers...)
+	list.Models = append(own, list.Models...)
+	if len(own) > 0 && list.AsOf == "" {
+		list.AsOf = p.CreatedAt.Format(time.DateOnly)
+	}
+	return list
+}
+
+// ownPrices are the prices that the agents' model aliases say, each once.
+func (p *Plan) ownPrices() (list []scoring.Price) {
+	for _, a := range p.Agents {
+		if own := a.Deployment.Price; own != nil && !slices.Contains(list, *own) {
+			list = append(list, *own)
+		}
+	}
+	return list
+}
+
+// checkAliases refuses two aliases that price one model differently: a run has one
+// price for it.
+func (p *Plan) checkAliases() error {
+	own := p.ownPrices()
+	for i, row := range own {
+		for _, other := range own[:i] {
+			if row.ProviderKey == other.ProviderKey && row.ProviderModelID == other.ProviderModelID {
+				return fmt.Errorf("two model aliases of the run price %s/%s differently: use one of them", row.ProviderKey, row.ProviderModelID)
+			}
+		}
+	}
+	return nil
 }
 
 // Price is what a model's tokens cost; one without a price costs nothing, and is

@@ -1,0 +1,369 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/store"
+)
+
+func newArtifact(a *app) *cobra.Command {
+	return group("artifact", "Keep files beside runs, and for packs", newArtifactUpload(a), newArtifactList(a), newArtifactGet(a), newArtifactDownload(a))
+}
+
+// The visibilities of an artifact. Nobody but this machine's user sees any of them:
+// the word is kept for who shares a store.
+const (
+	visibilityPrivate   = "private"
+	visibilityWorkspace = "workspace"
+)
+
+// maxMetadata is how long an artifact's metadata may be.
+const maxMetadata = 64 << 10
+
+// nameKey is the key of the metadata with the name that the file had.
+const nameKey = "original_filename"
+
+// artifactType is the form of an artifact's type.
+var artifactType = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+
+type uploadOptions struct{ run, agent, kind, metadata, visibility string }
+
+func newArtifactUpload(a *app) *cobra.Command {
+	var o uploadOptions
+	c := &cobra.Command{
+		Use: "upload FILE --type TYPE", Short: "Copy a file into the store, beside a run or for packs", Args: exactArgs("FILE"),
+		Long: `Copy a file of at most 512 MiB into the store, for the workspace, a run or a run
+agent. Its bytes are kept once, by their SHA-256, however often it is uploaded. A
+pack's asset names it by its id as artifact_id (docs/packs.md); such a file may have
+16 MiB.`,
+		Example: `  agentclash artifact upload notes.txt --type notes
+  agentclash artifact upload notes.txt --type notes --run latest --metadata '{"by": "me"}'`,
+		RunE: func(c *cobra.Command, args []string) error { return runArtifactUpload(c.Context(), a, o, args[0]) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.kind, "type", "", "what it is, such as notes, dataset or screenshot")
+	f.StringVar(&o.run, "run", "", "run that it is of")
+	f.StringVar(&o.agent, "run-agent", "", "run agent that it is of, by label with --run, or by id")
+	f.StringVar(&o.metadata, "metadata", "", "JSON object to keep with it; its "+nameKey+" is the file's name unless it says another")
+	f.StringVar(&o.visibility, "visibility", visibilityWorkspace, "workspace or private: a word that is kept, since a store has one user")
+	return c
+}
+
+func (o uploadOptions) check(file string) (metadata json.RawMessage, err error) {
+	var errs []error
+	if !artifactType.MatchString(o.kind) {
+		errs = append(errs, errors.New("--type is required: a word of small letters, digits, dots, dashes and underscores, such as notes"))
+	}
+	if o.visibility != visibilityWorkspace && o.visibility != visibilityPrivate {
+		errs = append(errs, fmt.Errorf("--visibility must be %s or %s, not %q", visibilityWorkspace, visibilityPrivate, o.visibility))
+	}
+	fields := map[string]any{}
+	if o.metadata != "" {
+		d := json.NewDecoder(strings.NewReader(o.metadata))
+		d.UseNumber()
+		err := d.Decode(&fields)
+		_, rest := d.Token()
+		if err != nil || fields == nil || !errors.Is(rest, io.EOF) {
+			errs = append(errs, errors.New("--metadata must be one JSON object"))
+			fields = map[string]any{}
+		}
+	}
+	if _, said := fields[nameKey]; !said {
+		fields[nameKey] = filepath.Base(file)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, usage("artifact upload: %w", err).hint("agentclash artifact upload --help")
+	}
+	metadata, err = json.Marshal(fields)
+	if err == nil && len(metadata) > maxMetadata {
+		err = usage("--metadata is longer than %d KiB", maxMetadata>>10)
+	}
+	return metadata, err
+}
+
+func runArtifactUpload(ctx context.Context, a *app, o uploadOptions, file string) error {
+	metadata, err := o.check(file)
+	if err != nil {
+		return err
+	}
+	path := a.path(file)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &failure{status: statusNotFound, code: "file_not_found", err: fmt.Errorf("read %s: no such file", file)}
+	case err != nil:
+		return fmt.Errorf("read %s: %w", file, err)
+	case !info.Mode().IsRegular():
+		return usage("read %s: it is no regular file", file)
+	case info.Size() > store.MaxArtifactBytes:
+		return usage("%s has %d bytes, and an artifact may have %d MiB", file, info.Size(), store.MaxArtifactBytes>>20)
+	}
+	one := store.Artifact{Type: o.kind, Visibility: o.visibility, Metadata: metadata}
+	if one.Workspace, err = a.workspaceName(); err != nil {
+		return err
+	}
+	if one.RunID, one.RunAgentID, err = a.attached(ctx, o.run, o.agent); err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	defer f.Close()
+	head := make([]byte, 512)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	one.ContentType = http.DetectContentType(head[:n])
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	db, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	stored, err := db.SaveArtifact(ctx, one, f)
+	if err != nil {
+		return err
+	}
+	v := viewArtifact(stored)
+	return a.print(v, func(w io.Writer, o view.Options) error {
+		a.say("✓ stored %s: %s", file, stored.ID)
+		return view.ArtifactDetails(w, v, o)
+	})
+}
+
+// attached are the ids of a run and a run agent that were named, "" for none.
+func (a *app) attached(ctx context.Context, run, agent string) (runID, agentID string, err error) {
+	if run == "" && agent == "" {
+		return "", "", nil
+	}
+	db, err := a.stored(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return "", "", err
+	}
+	if run != "" {
+		r, err := a.storedRun(ctx, db, []string{run})
+		if err != nil {
+			return "", "", err
+		}
+		runID = r.ID
+	}
+	if agent == "" {
+		return runID, "", nil
+	}
+	found, err := db.RunAgent(ctx, workspace, runID, agent)
+	return found.RunID, found.ID, err
+}
+
+func viewArtifact(s store.Artifact) view.Artifact {
+	var fields map[string]any
+	_ = json.Unmarshal(s.Metadata, &fields) // the store has seen that it is JSON; what is no object has no name
+	name, _ := fields[nameKey].(string)
+	return view.Artifact{
+		ID: s.ID, RunID: s.RunID, RunAgentID: s.RunAgentID, Type: s.Type, ContentType: s.ContentType, Visibility: s.Visibility, Name: name,
+		Size: s.Size, SHA256: s.SHA256, Metadata: s.Metadata, CreatedAt: s.CreatedAt,
+	}
+}
+
+// artifact finds an artifact of the workspace.
+func (a *app) artifact(ctx context.Context, selector string) (store.Artifact, *store.DB, error) {
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return store.Artifact{}, nil, err
+	}
+	db, ok, err := a.reading(ctx)
+	if err != nil {
+		return store.Artifact{}, nil, err
+	}
+	if ok {
+		found, err := db.Artifact(ctx, workspace, strings.TrimSpace(selector))
+		if !errors.Is(err, store.ErrNotFound) {
+			return found, db, err
+		}
+	}
+	return store.Artifact{}, nil, (&failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("there is no artifact %q in the workspace %s", selector, workspace)}).
+		hint("agentclash artifact list")
+}
+
+type artifactFilter struct {
+	page             listOptions
+	run, agent, kind string
+}
+
+func newArtifactList(a *app) *cobra.Command {
+	var o artifactFilter
+	c := &cobra.Command{
+		Use: "list", Short: "List the artifacts, newest first", Args: noArgs,
+		Example: "  agentclash artifact list\n  agentclash artifact list --run latest --json",
+		RunE:    func(c *cobra.Command, _ []string) error { return runArtifactList(c.Context(), a, o) },
+	}
+	f := c.Flags()
+	f.IntVar(&o.page.limit, "limit", 0, "how many (0: 20)")
+	f.IntVar(&o.page.offset, "offset", 0, "how many to leave out")
+	f.BoolVar(&o.page.all, "all", false, "all of them")
+	f.StringVar(&o.run, "run", "", "only those of this run")
+	f.StringVar(&o.agent, "agent", "", "only those of this run agent, by label with --run, or by id")
+	f.StringVar(&o.kind, "type", "", "only those of this type")
+	return c
+}
+
+func runArtifactList(ctx context.Context, a *app, o artifactFilter) error {
+	if err := o.page.check(); err != nil {
+		return err
+	}
+	limit := o.page.limit
+	if limit == 0 && !o.page.all {
+		limit = 20
+	}
+	page := view.Page[view.Artifact]{Limit: limit, Offset: o.page.offset}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return err
+	}
+	filter := store.ArtifactFilter{Workspace: workspace, Type: o.kind, Limit: limit, Offset: o.page.offset}
+	if filter.RunID, filter.RunAgentID, err = a.attached(ctx, o.run, o.agent); err != nil {
+		return err
+	}
+	db, ok, err := a.reading(ctx)
+	if err != nil {
+		return err
+	}
+	if ok {
+		list, total, err := db.Artifacts(ctx, filter)
+		if err != nil {
+			return err
+		}
+		for _, one := range list {
+			page.Items = append(page.Items, viewArtifact(one))
+		}
+		page.Total, page.HasMore = total, o.page.offset+len(list) < total
+	}
+	return a.print(page, func(w io.Writer, v view.Options) error {
+		if page.Total == 0 {
+			a.say("! no artifacts: agentclash artifact upload FILE --type TYPE")
+		}
+		sayMore(a, page)
+		return view.ArtifactList(w, page, v)
+	})
+}
+
+func newArtifactGet(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "get ARTIFACT", Short: "Show an artifact, with its SHA-256 and metadata", Args: exactArgs("ARTIFACT"),
+		Example: "  agentclash artifact list --json --query '.items[0].artifact_id'",
+		RunE: func(c *cobra.Command, args []string) error {
+			found, _, err := a.artifact(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			v := viewArtifact(found)
+			return a.print(v, func(w io.Writer, o view.Options) error { return view.ArtifactDetails(w, v, o) })
+		},
+	}
+}
+
+func newArtifactDownload(a *app) *cobra.Command {
+	var to string
+	var force bool
+	c := &cobra.Command{
+		Use: "download ARTIFACT", Short: "Write an artifact's bytes to a file or to stdout", Args: exactArgs("ARTIFACT"),
+		Long: `Write an artifact's bytes to a file: the one that -O names, else the name that it
+was uploaded with, in the working directory. With -O - they go to stdout. Length and
+SHA-256 are checked first of all; a file that is there is kept without --force.`,
+		Example: "  agentclash artifact list --json --query '.items[0].artifact_id'",
+		RunE: func(c *cobra.Command, args []string) error {
+			return runArtifactDownload(c.Context(), a, args[0], to, force)
+		},
+	}
+	c.Flags().StringVarP(&to, "output-file", "O", "", "file to write, or - for stdout (default: its own name)")
+	c.Flags().BoolVar(&force, "force", false, "replace a file that is there")
+	return c
+}
+
+func runArtifactDownload(ctx context.Context, a *app, selector, to string, force bool) error {
+	found, db, err := a.artifact(ctx, selector)
+	if err != nil {
+		return err
+	}
+	if to == "-" {
+		// nobody is given bytes that turn out to be wrong at the end
+		if err := db.ReadArtifact(ctx, found, io.Discard); err != nil {
+			return err
+		}
+		return db.ReadArtifact(ctx, found, a.p.Out)
+	}
+	v := viewArtifact(found)
+	if to == "" {
+		to = safeName(v.Name, found.ID)
+	}
+	path := a.path(to)
+	if info, err := os.Lstat(path); err == nil && info.IsDir() {
+		return usage("%s is a directory: name the file with -O", to)
+	} else if err == nil && !force {
+		return usage("%s is there already", to).hint("agentclash artifact download %s -O FILE, or --force to replace it", short(found.ID))
+	}
+	if err := writeWhole(path, func(w io.Writer) error { return db.ReadArtifact(ctx, found, w) }); err != nil {
+		return err
+	}
+	doc := struct {
+		view.Artifact
+		Path string `json:"path"`
+	}{v, to}
+	return a.print(doc, func(io.Writer, view.Options) error {
+		a.say("✓ wrote %s: %d bytes, sha256 %s", to, found.Size, found.SHA256)
+		return nil
+	})
+}
+
+// safeName is a file name for what somebody else called a file: no directory, no
+// control character, not hidden, and no name that Windows keeps for itself.
+func safeName(name, id string) string {
+	name = name[strings.LastIndexAny(name, `/\:`)+1:]
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7F || strings.ContainsRune(`<>"|?*`, r) {
+			return '_'
+		}
+		return r
+	}, view.SanitizeLine(name))
+	name = strings.TrimRight(strings.TrimLeft(name, ". "), ". ")
+	stem, _, _ := strings.Cut(strings.ToUpper(name), ".")
+	if name == "" || len(name) > 200 || reserved.MatchString(stem) {
+		return "artifact-" + short(id)
+	}
+	return name
+}
+
+var reserved = regexp.MustCompile(`^(CON|PRN|AUX|NUL|COM[0-9]|LPT[0-9])$`)
+
+// bounded is a buffer that takes at most so many bytes.
+type bounded struct {
+	bytes.Buffer
+	most int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > b.most {
+		return 0, fmt.Errorf("it has more than %d bytes", b.most)
+	}
+	return b.Buffer.Write(p)
+}
