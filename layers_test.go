@@ -77,7 +77,7 @@ var layers = map[string][]string{
 	"cmd/view":                          {"engine/event", "engine/event/diverge", "scoring", "scoring/compare", "scoring/review", "scoring/sequential", "scoring/session", "scoring/stats"},
 	"cmd/ci":                            {"cmd/view", "pack", "scoring/compare", "scoring/stats"},
 	"cmd/ci/git":                        {},
-	"cmd/report":                        {"cmd/view", "scoring", "scoring/compare"},
+	"cmd/report":                        {"cmd/view", "engine/event", "scoring", "scoring/compare"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet"},
 	"cmd/tui/quiet":                     {},
 	"cmd":                               {"..."},

@@ -317,7 +317,7 @@ func renderers() []renderer {
 		draws("ranking", ranking, view.RankingTable),
 		draws("session", sessionDocument, view.Session),
 		draws("sessions", sessionPage, view.SessionList),
-		draws("events", facts, emitAll(view.Events)),
+		draws("events", facts, emitAll(func(w io.Writer, o view.Options) event.Sink { return view.Events(w, o) })),
 		draws("follow", facts, emitAll(view.Follow)),
 		draws("replay", replay, view.Replay),
 		draws("baseline", func() view.BaselineDocument {
