@@ -24,8 +24,8 @@ type Transcript struct {
 	b     strings.Builder
 	last  string // that the model said
 	shown int    // trials
-	left  int // trials for which there was no room
-	cut   int // steps of shown trials for which there was no room
+	left  int    // trials for which there was no room
+	cut   int    // steps of shown trials for which there was no room
 }
 
 // How much a transcript has: as much as a comment on GitHub takes, or all that can be

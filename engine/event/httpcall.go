@@ -47,9 +47,13 @@ func NewHTTPCall(t Tool) *HTTPCall {
 	return c.answered(t.Result.Content)
 }
 
-// failed reads the phase from what the tool said: "http_request: PHASE: why".
+// failed reads the phase from what the tool said: "http_request: PHASE: why", after
+// "NAME failed: " for each tool that is composed of it.
 func (c HTTPCall) failed(t Tool) *HTTPCall {
 	said := errorText(t.Result.Content)
+	for _, name := range t.ResolutionChain {
+		said = strings.TrimPrefix(said, name+" failed: ")
+	}
 	if why, ok := strings.CutPrefix(said, httpTool+": "); ok {
 		phase, why, ok := strings.Cut(why, ": ")
 		if ok && slices.Contains(HTTPPhases(), phase) {

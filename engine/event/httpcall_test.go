@@ -31,7 +31,7 @@ func TestHTTPCalls(t *testing.T) {
 		{"a phase that is none", request("http_request", asked, `{"error":"http_request: moon: eclipse"}`, true), nil},
 		{"another tool", request("read_file", asked, `{"error":"http_request: dns: no"}`, true), nil},
 		{"a mock of its name", mock(request("http_request", asked, `{"status_code":200}`, false)), nil},
-		{"a composed tool", composed(request("ask", `{"method":"DELETE","url":"https://evil.test/"}`, `{"error":"http_request: connect: refused"}`, true)),
+		{"a composed tool", composed(request("ask", `{"method":"DELETE","url":"https://evil.test/"}`, `{"error":"ask failed: shop failed: http_request: connect: refused"}`, true)),
 			&event.HTTPCall{Phase: "connect", Error: "refused"}},
 		{"a composed tool's answer", composed(request("ask", `{"what":"tea"}`, `{"status_code":200,"url":"https://shop.test/"}`, false)),
 			&event.HTTPCall{URL: "https://shop.test/", Status: 200}},
@@ -57,6 +57,7 @@ func mock(t event.Tool) event.Tool {
 }
 
 func composed(t event.Tool) event.Tool {
+	t.ResolutionChain = []string{"ask", "shop", "http_request"}
 	t.ToolCategory, t.ResolvedToolName, t.ResolvedToolCategory = "composed", "http_request", "primitive"
 	return t
 }
