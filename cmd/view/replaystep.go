@@ -76,7 +76,9 @@ func (p *printer) stepTexts(s event.ReplayStep) {
 	}
 	p.whole("Result", indented([]byte(s.ToolResult)))
 	p.whole("Final output", s.FinalOutput)
-	p.whole("Error", s.ErrorMessage)
+	if s.ToolResult == "" { // which says it
+		p.whole("Error", s.ErrorMessage)
+	}
 	p.whole("Detail", indented(s.Detail))
 }
 
