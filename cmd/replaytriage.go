@@ -180,13 +180,26 @@ func (a *app) triageAgent(ctx context.Context, db *store.DB, d *view.TriageDocum
 			d.SelectedAgent = &d.Agents[i]
 		}
 	}
-	s, err := a.agentSide(ctx, db, agent.ID, headlines)
+	for _, item := range ranked(d.Ranking) {
+		if item.RunAgentID == agent.ID && item.HasScorecard {
+			d.Scorecard = &item.Agent
+			return nil
+		}
+	}
+	s, err := a.agentSide(ctx, db, agent.ID, headlines) // of a run that goes on
 	if err != nil || s.card == nil {
 		return err
 	}
 	card, err := s.scorecard()
 	d.Scorecard = &card.Agent
 	return err
+}
+
+func ranked(d view.RankingDocument) []view.RankingItem {
+	if d.Ranking == nil {
+		return nil
+	}
+	return d.Ranking.Items
 }
 
 // triageTrial adds the steps around the first failure of a trial, and what it left.

@@ -44,7 +44,7 @@ bytes, with --full to 4 MiB, and says what it leaves out.`,
 // transcribed is a trial of a transcript, and whose it is.
 type transcribed struct {
 	store.Trial
-	agent store.RunAgent
+	agent *store.RunAgent // shared: there may be many trials
 }
 
 func runTranscript(ctx context.Context, a *app, o replayOptions, full bool, args []string) error {
@@ -62,7 +62,7 @@ func runTranscript(ctx context.Context, a *app, o replayOptions, full bool, args
 	}
 	page := reports.NewTranscript(head, full)
 	for i, t := range trials {
-		d, err := readReplay(ctx, db, t.Trial, t.agent, o.attempt)
+		d, err := readReplay(ctx, db, t.Trial, *t.agent, o.attempt)
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (a *app) transcribed(ctx context.Context, db *store.DB, o replayOptions, ar
 		filter := store.TrialFilter{RunAgentID: agent.ID, CaseKey: o.caseKey, Repetition: o.repetition, NoResults: true}
 		err := db.Trials(ctx, filter, func(t store.Trial) error {
 			if t.Attempt > 0 && o.attempt <= t.Attempt {
-				trials = append(trials, transcribed{t, agent})
+				trials = append(trials, transcribed{t, &agent})
 			}
 			return nil
 		})
@@ -125,9 +125,16 @@ func (a *app) transcribed(ctx context.Context, db *store.DB, o replayOptions, ar
 		return r, nil, (&failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("run %s has no such trial that was begun", r.Name)}).
 			hint("agentclash run transcript %s", short(r.ID))
 	}
-	passed := func(t transcribed) bool { return t.Status == store.Passed }
-	rest := slices.DeleteFunc(slices.Clone(trials), passed)
-	return r, append(rest, slices.DeleteFunc(trials, func(t transcribed) bool { return !passed(t) })...), nil
+	slices.SortStableFunc(trials, func(x, y transcribed) int {
+		switch xPassed, yPassed := x.Status == store.Passed, y.Status == store.Passed; {
+		case xPassed == yPassed:
+			return 0
+		case yPassed:
+			return -1
+		}
+		return 1
+	})
+	return r, trials, nil
 }
 
 // transcribedTrial is one trial, named by its id, and its run.
@@ -137,5 +144,5 @@ func (a *app) transcribedTrial(ctx context.Context, db *store.DB, o replayOption
 		return store.Run{}, nil, err
 	}
 	r, err := db.Run(ctx, "", agent.RunID)
-	return r, []transcribed{{t, agent}}, err
+	return r, []transcribed{{t, &agent}}, err
 }
