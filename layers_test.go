@@ -83,7 +83,7 @@ var layers = map[string][]string{
 	"cmd/errcode":                       {},
 	"cmd/manual":                        {},
 	"docs/gen":                          {"cmd", "cmd/manual"},
-	"cmd/report":                        {"cmd/view", "scoring", "scoring/compare"},
+	"cmd/report":                        {"cmd/view", "engine/event", "scoring", "scoring/compare"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet", "cmd/tui/widget"},
 	"cmd/tui/widget":                    {"engine/event", "cmd/view"},
 	"cmd/tui/quiet":                     {},

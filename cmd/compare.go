@@ -136,6 +136,14 @@ With --case, the first event at which the two trajectories of a case part.`,
 	return c
 }
 
+// newRunCompare is compare runs under the noun that it is about.
+func newRunCompare(a *app) *cobra.Command {
+	c := newCompareRuns(a)
+	c.Use = "compare"
+	c.Example = "  agentclash run compare --baseline nightly --candidate latest"
+	return c
+}
+
 // document is the comparison as it is shown; a gate is added by who asks for
 // one.
 func (j judgement) document(candidate side, mark view.Bookmark) view.ComparisonDocument {

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	reports "github.com/agentclash/agentclash/cmd/report"
 	"github.com/agentclash/agentclash/cmd/view"
@@ -14,9 +15,22 @@ import (
 	"github.com/agentclash/agentclash/store"
 )
 
+// scorecardOptions say against what a scorecard is held, and where it is written.
+type scorecardOptions struct {
+	rescoring, baseline, policyFile string
+	written                         reportFlags
+}
+
+func (o *scorecardOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.rescoring, "rescoring", "", "rescoring of the run, by id or latest")
+	o.written.addFlags(f)
+	f.StringVar(&o.baseline, "baseline", "", baselineUsage)
+	f.StringVar(&o.policyFile, "policy", "", policyUsage)
+}
+
 func newEvalScorecard(a *app) *cobra.Command {
-	var agent, rescoring, baseline, policyFile string
-	var written reportFlags
+	var agent string
+	var o scorecardOptions
 	c := &cobra.Command{
 		Use: "scorecard [RUN]", Short: "Show what scoring says of one agent of a run",
 		Long: `Show what scoring says of one agent of a run (the newest when none is named),
@@ -29,46 +43,73 @@ none is named; 66 when there is no such run or rescoring.`,
 		Example: "  agentclash eval scorecard\n  agentclash eval scorecard latest --agent gpt --json\n  agentclash eval scorecard latest --rescoring latest",
 		Args:    upTo(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := written.check(a, false); err != nil {
-				return err
-			}
 			selector := store.Latest
 			if len(args) == 1 {
 				selector = args[0]
 			}
-			policy, err := a.policy(policyFile)
-			if err != nil {
-				return err
-			}
 			ctx := c.Context()
-			db, err := a.stored(ctx)
-			if err != nil {
-				return err
-			}
-			s, err := a.side(ctx, db, selector, agent, explained)
-			if err != nil {
-				return err
-			}
-			if rescoring != "" {
-				return a.rescoredScorecard(ctx, db, s, rescoring, written)
-			}
-			d, err := a.scorecardDocument(ctx, db, s, reference{baseline: baseline, policy: &policy})
-			if err != nil {
-				return err
-			}
-			if err := a.print(d, func(w io.Writer, o view.Options) error { return view.ScorecardReport(w, d, o) }); err != nil {
-				return err
-			}
-			err = a.mentionRescorings(ctx, db, s.run)
-			return a.writeReports(written, err, func() (reports.Run, error) { return a.reportOnScorecard(s.run, d), nil })
+			return a.showScorecard(ctx, o, func(db *store.DB) (side, error) { return a.side(ctx, db, selector, agent, explained) })
 		},
 	}
-	c.Flags().StringVar(&rescoring, "rescoring", "", "rescoring of the run, by id or latest")
-	written.addFlags(c.Flags())
+	o.addFlags(c.Flags())
 	c.Flags().StringVar(&agent, "agent", "", "run agent, by label or id")
-	c.Flags().StringVar(&baseline, "baseline", "", baselineUsage)
-	c.Flags().StringVar(&policyFile, "policy", "", policyUsage)
 	return c
+}
+
+// newRunScorecard is eval scorecard for a run agent that is named by its id alone.
+func newRunScorecard(a *app) *cobra.Command {
+	var o scorecardOptions
+	c := &cobra.Command{
+		Use: "scorecard RUN-AGENT", Short: "Show what scoring says of a run agent",
+		Long: `Show what scoring says of one run agent, by its id or six or more digits of its
+end: eval scorecard with an id in place of names. run agents RUN has the ids.`,
+		Example: "  agentclash run scorecard $(agentclash run agents --json --query .items[0].run_agent_id)",
+		Args:    exactArgs("RUN-AGENT"),
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx := c.Context()
+			return a.showScorecard(ctx, o, func(db *store.DB) (side, error) {
+				s, err := a.agentSide(ctx, db, args[0], explained)
+				if errors.Is(err, store.ErrNotFound) {
+					err = (&failure{status: statusNotFound, code: "not_found", err: err}).hint("agentclash run agents RUN")
+				}
+				return s, err
+			})
+		},
+	}
+	o.addFlags(c.Flags())
+	return c
+}
+
+// showScorecard prints the scorecard of the side that find finds, once the flags are
+// known to be right.
+func (a *app) showScorecard(ctx context.Context, o scorecardOptions, find func(*store.DB) (side, error)) error {
+	if err := o.written.check(a, false); err != nil {
+		return err
+	}
+	policy, err := a.policy(o.policyFile)
+	if err != nil {
+		return err
+	}
+	db, err := a.stored(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := find(db)
+	if err != nil {
+		return err
+	}
+	if o.rescoring != "" {
+		return a.rescoredScorecard(ctx, db, s, o.rescoring, o.written)
+	}
+	d, err := a.scorecardDocument(ctx, db, s, reference{baseline: o.baseline, policy: &policy})
+	if err != nil {
+		return err
+	}
+	if err := a.print(d, func(w io.Writer, v view.Options) error { return view.ScorecardReport(w, d, v) }); err != nil {
+		return err
+	}
+	err = a.mentionRescorings(ctx, db, s.run)
+	return a.writeReports(o.written, err, func() (reports.Run, error) { return a.reportOnScorecard(s.run, d), nil })
 }
 
 // rescoredScorecard prints what a rescoring says of a run agent.

@@ -110,17 +110,35 @@ func cursorOf(i review.Item) string {
 }
 
 func (a *app) showFailures(ctx context.Context, db *store.DB, r store.Run, o failuresOptions, after *review.Item) error {
+	d, err := failuresOf(ctx, db, r, o, after)
+	if err != nil {
+		return err
+	}
+	return a.print(d, func(w io.Writer, v view.Options) error {
+		switch {
+		case d.Total == 0 && r.Active():
+			a.say("no failure so far: the run is %s", r.Status)
+		case d.Total == 0:
+			a.say("✓ run %s has no such failure", r.Name)
+		}
+		return view.Failures(w, d, v)
+	})
+}
+
+// failuresOf is a page of the failures of a run, and their clusters.
+func failuresOf(ctx context.Context, db *store.DB, r store.Run, o failuresOptions, after *review.Item) (view.FailuresDocument, error) {
+	d := view.FailuresDocument{RunID: r.ID, RunName: r.Name, RunStatus: r.Status}
 	reviewer := failureReviewer{db: db, packs: map[string]*pack.Pack{}}
 	all, err := reviewer.review(ctx, r, nil)
 	if err != nil {
-		return err
+		return d, err
 	}
 	items := slices.DeleteFunc(all, func(i review.Item) bool { return !o.filter.Keeps(i) })
 	earlier, err := reviewer.earlier(ctx, r)
 	if err != nil {
-		return err
+		return d, err
 	}
-	d := view.FailuresDocument{RunID: r.ID, RunName: r.Name, RunStatus: r.Status, Total: len(items)}
+	d.Total = len(items)
 	clusters := review.Clusters(items, earlier)
 	d.ClusterTotal = len(clusters)
 	d.Clusters = clusters[:min(len(clusters), o.limit)]
@@ -132,15 +150,7 @@ func (a *app) showFailures(ctx context.Context, db *store.DB, r store.Run, o fai
 		d.NextCursor = cursorOf(items[o.limit-1])
 	}
 	d.Items = items
-	return a.print(d, func(w io.Writer, v view.Options) error {
-		switch {
-		case d.Total == 0 && r.Active():
-			a.say("no failure so far: the run is %s", r.Status)
-		case d.Total == 0:
-			a.say("✓ run %s has no such failure", r.Name)
-		}
-		return view.Failures(w, d, v)
-	})
+	return d, nil
 }
 
 // failureReviewer reviews runs of one store. Packs that several runs share are

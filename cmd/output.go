@@ -108,12 +108,15 @@ func (a *app) printQuery(v any) error {
 
 // stream is where a stream of documents goes, each in one Write: to stdout, by
 // way of --query when there is one.
-func (a *app) stream() (io.Writer, error) {
+func (a *app) stream() (io.Writer, error) { return a.streamTo(a.p.Out) }
+
+// streamTo is stream for documents that go to stdout by way of w.
+func (a *app) streamTo(w io.Writer) (io.Writer, error) {
 	if a.query == "" {
-		return a.p.Out, nil
+		return w, nil
 	}
 	code, err := parseQuery(a.query)
-	return queryWriter{a.p.Out, code}, err
+	return queryWriter{w, code}, err
 }
 
 type queryWriter struct {

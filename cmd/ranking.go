@@ -29,21 +29,33 @@ names. An agent that passed comes before one that did not.`,
 }
 
 func (a *app) printRanking(ctx context.Context, db *store.DB, r store.Run, sortBy string) error {
-	agents, err := db.RunAgents(ctx, r.ID)
+	d, err := a.ranking(ctx, db, r, sortBy)
 	if err != nil {
 		return err
 	}
+	return a.print(d, func(w io.Writer, o view.Options) error {
+		if d.Ranking == nil {
+			a.say("! %s", d.Message)
+			return nil
+		}
+		return view.RankingTable(w, *d.Ranking, o)
+	})
+}
+
+// ranking ranks the agents of a run that is over.
+func (a *app) ranking(ctx context.Context, db *store.DB, r store.Run, sortBy string) (view.RankingDocument, error) {
 	d := view.RankingDocument{State: "ready"}
 	if r.Active() {
 		d.State, d.Message = "pending", "the run is "+r.Status
-		return a.print(d, func(io.Writer, view.Options) error {
-			a.say("! %s", d.Message)
-			return nil
-		})
+		return d, nil
+	}
+	agents, err := db.RunAgents(ctx, r.ID)
+	if err != nil {
+		return d, err
 	}
 	plan, err := db.Plan(ctx, r.ID)
 	if err != nil {
-		return err
+		return d, err
 	}
 	var docs []view.Agent
 	contenders := make([]scoring.Contender, len(agents))
@@ -51,17 +63,16 @@ func (a *app) printRanking(ctx context.Context, db *store.DB, r store.Run, sortB
 		contenders[i] = scoring.Contender{RunAgentID: agent.ID, Lane: agent.Lane, Scorecard: agent.Scorecard}
 		doc, err := a.rankedAgent(ctx, db, agent, plan.Prices.AsOf)
 		if err != nil {
-			return err
+			return d, err
 		}
 		docs = append(docs, doc)
 	}
 	standings, err := scoring.Rank(contenders, sortBy)
 	if err != nil {
-		return usage("--sort-by: %w", err)
+		return d, usage("--sort-by: %w", err)
 	}
-	ranking := view.NewRanking(r.ID, sortBy, standings, scoring.Winner(contenders), docs)
-	d.Ranking = &ranking
-	return a.print(d, func(w io.Writer, o view.Options) error { return view.RankingTable(w, ranking, o) })
+	d.Ranking = new(view.NewRanking(r.ID, sortBy, standings, scoring.Winner(contenders), docs))
+	return d, nil
 }
 
 // rankedAgent is an agent with what made trials of it invalid.

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/event"
@@ -15,31 +17,91 @@ import (
 )
 
 func newReplay(a *app) *cobra.Command {
-	return group("replay", "Read what happened in a trial", newReplayGet(a))
+	return group("replay", "Read what happened in a trial", newReplayGet(a), newReplayTriage(a))
 }
 
+// newRunReplay is replay get under the noun that it is a part of.
+func newRunReplay(a *app) *cobra.Command {
+	c := newReplayGet(a)
+	c.Use = "replay TRIAL|RUN-AGENT|RUN"
+	c.Example = "  agentclash run replay latest --case arithmetic"
+	return c
+}
+
+// replayOptions say which attempt of which trial is meant, and how much of it is
+// shown.
 type replayOptions struct {
+	agent      string
 	caseKey    string
 	repetition int
 	attempt    int
+
+	cursor, limit int
+	all           bool
+	step          int // 0: none
 }
 
 func newReplayGet(a *app) *cobra.Command {
 	var o replayOptions
 	c := &cobra.Command{
-		Use: "get TRIAL|RUN-AGENT", Short: "Show the steps of a trial: calls, tools, tests, scores",
-		Long: `Show the steps of a trial, named by its id, or by its run agent with --case and
---repetition. A run agent with a single trial needs neither; otherwise its
-trials are listed and the status is 64. Steps have the numbers of their events;
-a score says by which event it is explained. Everything comes from the store.`,
-		Example: "  agentclash replay get 5f3a9c21\n  agentclash replay get 1c9e02bb --case fizzbuzz --json",
-		Args:    exactArgs("TRIAL|RUN-AGENT"),
-		RunE:    func(c *cobra.Command, args []string) error { return runReplayGet(c.Context(), a, o, args[0]) },
+		Use: "get TRIAL|RUN-AGENT|RUN", Short: "Show the steps of a trial: calls, tools, tests, scores",
+		Long: `Show the steps of a trial, named by its id, or by its run agent or its run with
+--agent, --case and --repetition. Where several trials are meant, they are listed
+and the status is 64. Everything comes from the store.
+
+The first column is the number of a step; EVENTS are the numbers of its events,
+by which scores say what explains them. An http_request that failed says in which
+phase: ` + strings.Join(event.HTTPPhases(), ", ") + `.
+A table shows the beginning of long texts: --step shows all of one step.`,
+		Example: `  agentclash replay get latest --case arithmetic
+  agentclash replay get latest --case arithmetic --step 2
+  agentclash replay get latest --case arithmetic --limit 3 --json`,
+		Args: exactArgs("TRIAL|RUN-AGENT|RUN"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.check(c); err != nil {
+				return err
+			}
+			return runReplayGet(c.Context(), a, o, args[0])
+		},
 	}
-	c.Flags().StringVar(&o.caseKey, "case", "", "case of the run agent")
-	c.Flags().IntVar(&o.repetition, "repetition", 0, "repetition of the case, from 1")
-	c.Flags().IntVar(&o.attempt, "attempt", 0, "attempt of the trial (default: the last)")
+	o.addTrialFlags(c.Flags())
+	c.Flags().IntVar(&o.cursor, "cursor", 0, "how many steps to leave out: go on after a page")
+	c.Flags().IntVar(&o.limit, "limit", 0, "how many steps (0 is 50, at most 200)")
+	c.Flags().BoolVar(&o.all, "all", false, "every step")
+	c.Flags().IntVar(&o.step, "step", 0, "show all of this step, by its number")
 	return c
+}
+
+// addTrialFlags adds what names a trial of a run or of a run agent.
+func (o *replayOptions) addTrialFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.agent, "agent", "", "run agent, by label or id")
+	f.StringVar(&o.caseKey, "case", "", "case")
+	f.IntVar(&o.repetition, "repetition", 0, "repetition of the case, from 1")
+	f.IntVar(&o.attempt, "attempt", 0, "attempt of the trial (default: the last)")
+}
+
+// checkTrial refuses numbers that no trial has.
+func (o *replayOptions) checkTrial() error {
+	if o.repetition < 0 || o.attempt < 0 {
+		return usage("--repetition and --attempt count from 1")
+	}
+	return nil
+}
+
+func (o *replayOptions) check(c *cobra.Command) error {
+	paged := c.Flags().Changed("cursor") || c.Flags().Changed("limit")
+	switch {
+	case o.limit < 0 || o.limit > 200 || o.cursor < 0:
+		return usage("--limit must be 0 to 200 and --cursor must not be negative")
+	case o.all && paged:
+		return usage("--all shows every step: leave --cursor and --limit out")
+	case o.step < 0 || o.step == 0 && c.Flags().Changed("step"):
+		return usage("--step counts from 1")
+	case o.step > 0 && (o.all || paged):
+		return usage("--step shows one step: leave --all, --cursor and --limit out")
+	}
+	o.limit = cmp.Or(o.limit, 50)
+	return o.checkTrial()
 }
 
 func runReplayGet(ctx context.Context, a *app, o replayOptions, selector string) error {
@@ -47,19 +109,49 @@ func runReplayGet(ctx context.Context, a *app, o replayOptions, selector string)
 	if err != nil {
 		return err
 	}
-	t, agent, err := a.findTrial(ctx, db, o, selector)
+	t, agent, err := a.findReplay(ctx, db, o, selector)
 	if err != nil {
 		return err
 	}
+	d, err := readReplay(ctx, db, t, agent, o.attempt)
+	if err != nil {
+		return err
+	}
+	total := len(d.Steps)
+	switch {
+	case o.step > total:
+		return (&failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("the trial has %d steps, and no step %d", total, o.step)}).
+			hint("agentclash replay get %s", short(t.ID))
+	case o.step > 0:
+		d.Page(o.step-1, 1)
+		return a.print(d, func(w io.Writer, v view.Options) error { return view.ReplayStep(w, d, v) })
+	case o.all:
+		d.Page(0, total)
+	default:
+		d.Page(o.cursor, o.limit)
+	}
+	return a.print(d, func(w io.Writer, v view.Options) error {
+		switch p := d.Pagination; {
+		case p.HasMore:
+			a.say("showing steps %d to %d of %d; next: --cursor %d", o.cursor+1, *p.NextCursor, total, *p.NextCursor)
+		case len(d.Steps) == 0 && total > 0:
+			a.say("! the trial has %d steps: --cursor %d is past its end", total, o.cursor)
+		}
+		return view.Replay(w, d, v)
+	})
+}
+
+// readReplay reads the history of an attempt of a trial; attempt 0 is the last.
+func readReplay(ctx context.Context, db *store.DB, t store.Trial, agent store.RunAgent, attempt int) (view.ReplayDocument, error) {
 	d := view.ReplayDocument{
 		State: "ready", RunID: agent.RunID, RunAgentID: agent.ID, RunAgentLabel: agent.Label,
 		TrialID: t.ID, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt, Code: t.Code, Phase: t.Phase,
 	}
-	if o.attempt > 0 {
-		d.Attempt, d.Code, d.Phase = o.attempt, "", ""
+	if attempt > 0 {
+		d.Attempt, d.Code, d.Phase = attempt, "", ""
 	}
 	var facts []event.Event
-	err = db.Events(ctx, store.EventFilter{RunID: agent.RunID, TrialID: t.ID, Attempt: d.Attempt}, func(_ int64, e event.Event) error {
+	err := db.Events(ctx, store.EventFilter{RunID: agent.RunID, TrialID: t.ID, Attempt: d.Attempt}, func(_ int64, e event.Event) error {
 		facts = append(facts, e)
 		if e.Type != event.TrialDone {
 			return nil
@@ -72,16 +164,39 @@ func runReplayGet(ctx context.Context, a *app, o replayOptions, selector string)
 		return err
 	})
 	if err != nil {
-		return err
+		return d, err
 	}
-	if o.attempt > 0 && len(facts) == 0 {
-		return &failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("the trial has no attempt %d", o.attempt)}
+	if attempt > 0 && len(facts) == 0 {
+		return d, &failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("the trial has no attempt %d", attempt)}
 	}
 	d.Replay = event.NewReplay(facts)
 	if d.Outcome == "" {
 		d.State = "pending"
 	}
-	return a.print(d, func(w io.Writer, v view.Options) error { return view.Replay(w, d, v) })
+	return d, nil
+}
+
+// findReplay finds a trial by its id, through its run agent, or through its run.
+func (a *app) findReplay(ctx context.Context, db *store.DB, o replayOptions, selector string) (store.Trial, store.RunAgent, error) {
+	if o.agent == "" {
+		t, agent, err := a.findTrial(ctx, db, o, selector)
+		if !errors.Is(err, store.ErrNotFound) {
+			return t, agent, err
+		}
+	}
+	run, err := a.storedRun(ctx, db, []string{selector})
+	if errors.Is(err, store.ErrNotFound) && o.agent == "" {
+		err = (&failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("there is no trial, run agent or run %q", selector)}).
+			hint("agentclash run list")
+	}
+	if err != nil {
+		return store.Trial{}, store.RunAgent{}, err
+	}
+	agent, err := a.pickAgent(ctx, db, run, o.agent)
+	if err != nil {
+		return store.Trial{}, agent, err
+	}
+	return onlyTrial(ctx, db, o, agent)
 }
 
 // findTrial finds a trial by its id, or through its run agent.
@@ -104,9 +219,14 @@ func (a *app) findTrial(ctx context.Context, db *store.DB, o replayOptions, sele
 	if err != nil {
 		return store.Trial{}, store.RunAgent{}, err
 	}
+	return onlyTrial(ctx, db, o, agent)
+}
+
+// onlyTrial is the one trial of a run agent that can be meant.
+func onlyTrial(ctx context.Context, db *store.DB, o replayOptions, agent store.RunAgent) (store.Trial, store.RunAgent, error) {
 	var found []store.Trial
 	filter := store.TrialFilter{RunAgentID: agent.ID, CaseKey: o.caseKey, Repetition: o.repetition, NoResults: true}
-	err = db.Trials(ctx, filter, func(t store.Trial) error {
+	err := db.Trials(ctx, filter, func(t store.Trial) error {
 		found = append(found, t)
 		return nil
 	})

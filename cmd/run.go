@@ -3,13 +3,11 @@ package cmd
 import (
 	"context"
 	"io"
-	"path"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agentclash/agentclash/cmd/view"
-	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/store"
 )
@@ -18,7 +16,8 @@ func newRun(a *app) *cobra.Command {
 	return group("run", "Look at runs, resume, export and merge them",
 		newRunCreate(a), newRunList(a), newRunGet(a), newRunAgents(a), newRunRanking(a), newRunEvents(a), newRunCancel(a), newRunResume(a),
 		newRunRetry(a), newRunExplain(a), newRunExport(a), newRunImport(a), newRunMerge(a), newRunPrune(a),
-		newRunTurn(a), newRunFailures(a), newRunPromote(a))
+		newRunTurn(a), newRunFailures(a), newRunPromote(a),
+		newRunScorecard(a), newRunReplay(a), newRunTranscript(a), newRunCompare(a))
 }
 
 func newRunCreate(a *app) *cobra.Command {
@@ -282,38 +281,6 @@ func newRunAgents(a *app) *cobra.Command {
 			})
 		},
 	}
-}
-
-func newRunEvents(a *app) *cobra.Command {
-	var filter []string
-	c := &cobra.Command{
-		Use: "events [RUN]", Short: "Print the facts of a run, in the order they happened",
-		Long: `Print the facts of a run in the order they happened, one a line; with --json
-as NDJSON. Patterns given with --filter are names or globs such as 'tool.*'.`,
-		Example: "  agentclash run events latest\n  agentclash run events latest --filter 'tool.*' --json",
-		Args:    upTo(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			ctx := c.Context()
-			for _, f := range filter {
-				if _, err := path.Match(f, ""); err != nil {
-					return usage("--filter %q is no name or glob", f)
-				}
-			}
-			return a.withRun(ctx, args, func(db *store.DB, r store.Run) error {
-				sink := view.Events(a.p.Out, a.viewOptions())
-				if a.output == "json" {
-					out, err := a.stream()
-					if err != nil {
-						return err
-					}
-					sink = view.EventsJSON(out)
-				}
-				return db.Events(ctx, store.EventFilter{RunID: r.ID, Types: filter}, func(_ int64, e event.Event) error { return sink.Emit(ctx, e) })
-			})
-		},
-	}
-	c.Flags().StringSliceVar(&filter, "filter", nil, "event types or globs; repeatable")
-	return c
 }
 
 func newRunCancel(a *app) *cobra.Command {

@@ -324,6 +324,18 @@ func (q *eventQuery) hydrate(ctx context.Context, r *eventRow) error {
 	return err
 }
 
+// EventsEnd is the cursor of the newest event of a run that is committed, 0 when
+// there is none. Events are committed in the order of their cursors.
+func (db *DB) EventsEnd(ctx context.Context, runID string) (int64, error) {
+	var end int64
+	err := one(db.r.QueryRowContext(ctx, `SELECT coalesce((SELECT max(e.id) FROM events e WHERE e.id > (r.id << ?2) AND e.id < ((r.id + 1) << ?2))
+		- (r.id << ?2), 0) FROM runs r WHERE r.uid = ?1`, runID, positionBits), &end)
+	if err != nil {
+		return 0, db.fail(fmt.Sprintf("find the end of the events of run %q", runID), err)
+	}
+	return end, nil
+}
+
 // Cursor turns what a user may give to go on after, a cursor or the id of an
 // event, into a cursor. An id that came twice is its last event.
 func (db *DB) Cursor(ctx context.Context, runID, since string) (int64, error) {

@@ -1,5 +1,6 @@
 // Package report writes what came of a run for other programs and for reviews:
-// JUnit XML, SARIF 2.1.0, Markdown, JSON, JSONL and CSV.
+// JUnit XML, SARIF 2.1.0, Markdown, JSON, JSONL and CSV; and, as a [Transcript], what
+// was said and done in it.
 //
 // It decides what each format says and how text that a model, a pack or a
 // container wrote is made harmless there: no markup, no mention, no formula.

@@ -26,8 +26,12 @@ func (l *lanes) learn(e event.Event) {
 	if err != nil {
 		return // its own line says that the payload is unreadable
 	}
-	l.labels = make(map[string]string, len(v.Agents))
-	for _, a := range v.Agents {
+	l.name(v.Agents)
+}
+
+func (l *lanes) name(agents []event.AgentRef) {
+	l.labels = make(map[string]string, len(agents))
+	for _, a := range agents {
 		l.labels[a.ID] = SanitizeLine(a.Label)
 	}
 }
@@ -49,9 +53,11 @@ func (l *lanes) subject(e event.Event) string {
 
 // Events is a sink that writes every stored fact as one line: its time, the
 // trial, the number within the trial, the kind and what it holds. It may be
-// fed live or from the store.
-func Events(w io.Writer, o Options) event.Sink {
+// fed live or from the store. Agents have the labels of run.started; known ones
+// name them where that is not among the facts.
+func Events(w io.Writer, o Options, known ...event.AgentRef) event.Sink {
 	s := &eventLines{w: w, o: o}
+	s.lanes.name(known)
 	return event.SinkFunc(s.emit)
 }
 

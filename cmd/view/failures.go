@@ -72,7 +72,7 @@ func (p *printer) clusters(d FailuresDocument) {
 	p.table(&t)
 	p.blank()
 	for _, c := range d.Clusters {
-		p.line(c.Key[:min(len(c.Key), clusterDigits)] + "  " + SanitizeLine(c.Headline))
+		p.line(SanitizeLine(c.Key[:min(len(c.Key), clusterDigits)]) + "  " + SanitizeLine(c.Headline))
 		p.text(4, "do: "+c.Action)
 	}
 	if rest := d.ClusterTotal - len(d.Clusters); rest > 0 {

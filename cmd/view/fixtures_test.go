@@ -13,6 +13,7 @@ import (
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/scoring/compare"
+	"github.com/agentclash/agentclash/scoring/review"
 	"github.com/agentclash/agentclash/scoring/stats"
 )
 
@@ -275,6 +276,34 @@ func replay() view.ReplayDocument {
 		Scorecard: new(view.NewTrial(trials()[1])), Replay: event.NewReplay(second)}
 }
 
+// replayStep is the page of one step: a request that failed.
+func replayStep() view.ReplayDocument {
+	d := replay()
+	call := event.Tool{ToolCallID: "c1", ToolName: "http_request", ToolCategory: "primitive", Arguments: mustJSON(map[string]string{"method": "GET", "url": "https://shop.example/stock?q=tea"})}
+	asked := event.Event{Type: event.ToolStarted, Sequence: 7, OccurredAt: noon, Payload: mustJSON(call)}
+	call.Result = &event.ToolResult{ToolCallID: "c1", IsError: true, Content: `{"error":"http_request: tls: the certificate is signed by an authority that this machine does not know"}`}
+	d.Replay = event.NewReplay([]event.Event{asked, {Type: event.ToolFailed, Sequence: 9, OccurredAt: noon.Add(1500 * time.Millisecond), Payload: mustJSON(call)}})
+	d.Page(0, 1)
+	return d
+}
+
+func triage() view.TriageDocument {
+	d := view.TriageDocument{Run: runDocument(), Scorecard: &view.Agent{Label: "claude-fix", Headline: "failed", OverallScore: new(0.25)},
+		Ranking: view.RankingDocument{State: "ready"}, NextCommands: view.List[string]{"agentclash replay get 0000e1e1 --step 7"}}
+	d.Agents = d.Run.Agents
+	d.SelectedAgent = &d.Agents[0]
+	d.Failures = view.FailuresDocument{RunID: runID, Total: 12, ClusterTotal: 1,
+		Items:    view.List[review.Item]{{TrialID: trialID, Agent: "claude-fix", CaseKey: "fizzbuzz", Repetition: 1, Outcome: "failed", Severity: "blocking", Class: "malformed_output", Headline: "the answer is no JSON"}},
+		Clusters: view.List[review.Cluster]{{Key: "frc_0123456789abcdef", Count: 12, Severity: "blocking", Class: "malformed_output", Headline: "the answer is no JSON", Action: "look at the schema"}}}
+	r := replay()
+	d.Artifacts = view.Artifacts(r)
+	d.FirstFailure = new(r.Steps[r.FirstFailure(nil)].Number)
+	r.Page(4, 3)
+	d.Replay = &r
+	d.MissingAgentGuidance = new("the run has 2 agents (claude-fix, gpt): this is claude-fix; --agent NAME shows another")
+	return d
+}
+
 func mustJSON(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -317,9 +346,11 @@ func renderers() []renderer {
 		draws("ranking", ranking, view.RankingTable),
 		draws("session", sessionDocument, view.Session),
 		draws("sessions", sessionPage, view.SessionList),
-		draws("events", facts, emitAll(view.Events)),
+		draws("events", facts, emitAll(func(w io.Writer, o view.Options) event.Sink { return view.Events(w, o) })),
 		draws("follow", facts, emitAll(view.Follow)),
 		draws("replay", replay, view.Replay),
+		draws("replaystep", replayStep, view.ReplayStep),
+		draws("triage", triage, view.Triage),
 		draws("baseline", func() view.BaselineDocument {
 			return view.BaselineDocument{WorkspaceID: "default", Configured: true, Bookmark: bookmark()}
 		}, view.Baseline),

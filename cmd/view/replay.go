@@ -27,6 +27,28 @@ type ReplayDocument struct {
 	Phase         string          `json:"phase"`
 	Scorecard     *Trial          `json:"scorecard"` // null until the attempt is scored
 	event.Replay
+	Pagination ReplayPage `json:"pagination"`
+}
+
+// ReplayPage says which of the steps a document has. A cursor is how many steps
+// are left out before them.
+type ReplayPage struct {
+	NextCursor *int `json:"next_cursor"` // null: there is no more
+	Limit      int  `json:"limit"`
+	TotalSteps int  `json:"total_steps"`
+	HasMore    bool `json:"has_more"`
+}
+
+// Page keeps limit of the steps, from cursor on.
+func (d *ReplayDocument) Page(cursor, limit int) {
+	total := len(d.Steps)
+	from := min(cursor, total)
+	end := min(from+limit, total)
+	d.Steps = d.Steps[from:end]
+	d.Pagination = ReplayPage{Limit: limit, TotalSteps: total, HasMore: end < total}
+	if end < total {
+		d.Pagination.NextCursor = &end
+	}
 }
 
 // shownLines is how many lines of a captured file, an output or a test's
@@ -38,8 +60,22 @@ const shownLines = 40
 // of it. Steps have the numbers of their events, by which scores point at them.
 func Replay(w io.Writer, d ReplayDocument, o Options) error {
 	p := newPrinter(w, o)
+	p.replayHead(d)
+	p.steps(d.Steps)
+	p.conversation(d.Steps)
+	for _, s := range d.Steps {
+		p.leftBehind(s)
+	}
+	if d.Scorecard != nil {
+		p.scores(*d.Scorecard)
+	}
+	return p.flush()
+}
+
+// replayHead says whose history it is.
+func (p *printer) replayHead(d ReplayDocument) {
 	var b Details
-	b.Add("Trial", trialName(d.CaseKey, d.Repetition)+" of "+d.RunAgentLabel+" ("+o.ID(d.TrialID)+")")
+	b.Add("Trial", trialName(d.CaseKey, d.Repetition)+" of "+d.RunAgentLabel+" ("+p.o.ID(d.TrialID)+")")
 	b.Add("Attempt", strconv.Itoa(d.Attempt))
 	b.Status("Outcome", string(d.Outcome))
 	if d.Code != "" {
@@ -52,32 +88,27 @@ func Replay(w io.Writer, d ReplayDocument, o Options) error {
 	b.Add("Counts", fmt.Sprintf("%s, %s, %s, %s", count(d.Counts.AgentSteps, "step"), count(d.Counts.ModelCalls, "model call"),
 		count(d.Counts.ToolCalls, "tool call"), count(d.Counts.Events, "event"))+judgeCalls(d.Counts.JudgeCalls))
 	p.details(b)
-	p.steps(d.Steps)
-	p.conversation(d.Steps)
-	for _, s := range d.Steps {
-		p.leftBehind(s)
-	}
-	if d.Scorecard != nil {
-		p.scores(*d.Scorecard)
-	}
-	return p.flush()
 }
 
 func (p *printer) steps(steps []event.ReplayStep) {
 	t := Table{Columns: []Column{
-		right("EVENTS"), left("TYPE"), left("HEADLINE"), left("TOOL"), right("DURATION"), whole("STATUS"),
+		right("#"), right("EVENTS"), left("TYPE"), left("HEADLINE"), left("TOOL"), right("DURATION"), whole("STATUS"),
 	}}
 	for _, s := range steps {
-		took := absent
-		if s.DurationMS != nil && s.EventCount > 1 { // one event is a moment
-			took = Duration(ms(*s.DurationMS))
-		}
-		t.Add(Text(numbers(s)), Text(s.Type), Text(stepHeadline(s)), Text(s.ToolName), Text(took), Status(s.Status))
+		t.Add(Text(strconv.Itoa(s.Number)), Text(numbers(s)), Text(s.Type), Text(stepHeadline(s)), Text(s.ToolName), Text(stepTook(s)), Status(s.Status))
 	}
 	if len(t.Rows) > 0 {
 		p.blank()
 		p.table(&t)
 	}
+}
+
+// stepTook is how long a step took. One event is a moment.
+func stepTook(s event.ReplayStep) string {
+	if s.DurationMS == nil || s.EventCount < 2 {
+		return absent
+	}
+	return Duration(ms(*s.DurationMS))
 }
 
 // numbers are those of a step's first and last event.
@@ -98,6 +129,8 @@ func stepHeadline(s event.ReplayStep) string {
 		}
 	}
 	switch {
+	case s.HTTP != nil:
+		return httpHeadline(*s.HTTP)
 	case s.ErrorMessage != "":
 		return because(s.Headline, excerpt(s.ErrorMessage))
 	case s.Type == "tool_call" && len(s.Arguments) > 0:
@@ -108,6 +141,19 @@ func stepHeadline(s event.ReplayStep) string {
 		return because(s.Headline, excerpt(s.ModelOutput))
 	}
 	return s.Headline
+}
+
+// httpHeadline says what was asked, and what came of it: a status, or the phase in
+// which it failed.
+func httpHeadline(c event.HTTPCall) string {
+	asked := strings.TrimSpace(excerpt(c.Method + " " + c.URL))
+	switch {
+	case c.Phase != "":
+		return because(strings.TrimSpace(asked+" failed in the phase "+c.Phase), excerpt(c.Error))
+	case c.Status != 0:
+		return strings.TrimSpace(asked + " answered " + strconv.Itoa(c.Status))
+	}
+	return strings.TrimSpace(asked + " was answered")
 }
 
 // leftBehind writes the content of a step that has one.

@@ -49,6 +49,7 @@ type TerminalState struct {
 
 // ReplayStep is one thing that happened, from its first event to its last.
 type ReplayStep struct {
+	Number            int                 `json:"step_number"` // from 1 in the replay
 	Type              string              `json:"type"`
 	Status            string              `json:"status"` // running, completed, failed or interrupted
 	Headline          string              `json:"headline"`
@@ -77,6 +78,7 @@ type ReplayStep struct {
 	ModelOutput       string              `json:"model_output,omitempty"`
 	ModelToolCalls    []provider.ToolCall `json:"model_tool_calls,omitempty"`
 	ToolResult        string              `json:"tool_result,omitempty"`
+	HTTP              *HTTPCall           `json:"http,omitempty"` // of a call that was a request
 	FinalOutput       string              `json:"final_output,omitempty"`
 	Detail            json.RawMessage     `json:"detail,omitempty"` // a capture, a code run, a lost box
 	ErrorMessage      string              `json:"error_message,omitempty"`
@@ -192,7 +194,7 @@ func (r *Replay) add(open map[string][]int, kind replayKind, e Event) {
 	if i < 0 {
 		i = len(r.Steps)
 		r.Steps = append(r.Steps, ReplayStep{
-			Type: kind.step, Status: "running", Source: e.Source,
+			Number: i + 1, Type: kind.step, Status: "running", Source: e.Source,
 			StartedSequence: e.Sequence, OccurredAt: e.OccurredAt,
 		})
 	}
@@ -296,7 +298,7 @@ func (s *ReplayStep) enrichTool(e Event) {
 	if v.Result == nil {
 		return
 	}
-	s.ToolResult = v.Result.Content
+	s.ToolResult, s.HTTP = v.Result.Content, NewHTTPCall(v)
 	if v.Result.IsError {
 		s.ErrorMessage = errorText(v.Result.Content)
 	}

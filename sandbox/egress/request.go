@@ -299,7 +299,7 @@ func (d *Dialer) explain(ctx, within context.Context, err error) error {
 	case errors.As(err, &refused):
 		return &RequestError{PhasePolicy, refused}
 	case within.Err() != nil || errors.Is(err, context.DeadlineExceeded):
-		return failed(PhaseTimeout, "no answer in time")
+		return failed(PhaseTimeout, "no answer in time, %s", meanwhile(err))
 	case errors.As(err, &unresolved):
 		return &RequestError{PhaseDNS, unresolved}
 	case errors.As(err, &unconnected):
@@ -308,6 +308,21 @@ func (d *Dialer) explain(ctx, within context.Context, err error) error {
 		return &RequestError{at.Phase, bare(at.Err)}
 	}
 	return &RequestError{PhaseResponse, bare(err)}
+}
+
+// meanwhile says what a request was at when its time was over.
+func meanwhile(err error) string {
+	if at, ok := errors.AsType[*RequestError](err); ok {
+		switch at.Phase {
+		case PhaseTLS:
+			return "in the TLS handshake"
+		case PhaseResponse:
+			return "once it was connected"
+		case PhaseBody:
+			return "in the middle of the body"
+		}
+	}
+	return "before it was connected"
 }
 
 // bare is an error of a connection without the connection: its text would tell

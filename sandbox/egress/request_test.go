@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"context"
 	"crypto/x509"
 	"fmt"
 	"io"
@@ -162,6 +163,25 @@ func TestPhases(t *testing.T) {
 	wantPhase(t, "hang", err, PhaseTimeout)
 	if r, err := get(t, d, "http://"+plain+"/full"); err != nil || len(r.Body) != MaxResponseBody {
 		t.Errorf("a body as large as one may be: got %d bytes, %v", len(r.Body), err)
+	}
+}
+
+// TestTimeoutsSayWhere holds the texts of requests whose time was over against what
+// they were at.
+func TestTimeoutsSayWhere(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]string{
+		&RequestError{PhaseConnect, context.DeadlineExceeded}:  "before it was connected",
+		&RequestError{PhaseTLS, context.DeadlineExceeded}:      "in the TLS handshake",
+		&RequestError{PhaseResponse, context.DeadlineExceeded}: "once it was connected",
+		&RequestError{PhaseBody, context.DeadlineExceeded}:     "in the middle of the body",
+	} {
+		d := New(Options{})
+		got := d.explain(t.Context(), t.Context(), err)
+		wantPhase(t, want, got, PhaseTimeout)
+		if !strings.HasSuffix(got.Error(), "no answer in time, "+want) {
+			t.Errorf("%v: got %v, want %s", err, got, want)
+		}
 	}
 }
 

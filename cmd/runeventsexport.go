@@ -1,0 +1,60 @@
+package cmd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/store"
+)
+
+func newRunEventsExport(a *app) *cobra.Command {
+	var to string
+	c := &cobra.Command{
+		Use: "export [RUN]", Short: "Write every stored fact of a run as JSONL",
+		Long: `Write every stored fact of a run, the newest by default, one JSON document a line,
+to stdout or to a file, which is there once it is whole. Memory does not grow
+with the run. run export writes a bundle instead, which run import takes in.`,
+		Example: "  agentclash run events export latest\n  agentclash run events export latest --to events.jsonl",
+		Args:    upTo(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := (eventsOptions{}).check(a); err != nil {
+				return err
+			}
+			return a.withRun(c.Context(), args, func(db *store.DB, r store.Run) error { return a.exportEvents(c.Context(), db, r, to) })
+		},
+	}
+	c.Flags().StringVar(&to, "to", "", "file to write (default: stdout)")
+	return c
+}
+
+func (a *app) exportEvents(ctx context.Context, db *store.DB, r store.Run, to string) error {
+	lines := 0
+	write := func(w io.Writer) (err error) {
+		buffered := bufio.NewWriterSize(w, 64<<10)
+		defer func() { err = errors.Join(err, buffered.Flush()) }()
+		out, err := a.streamTo(buffered)
+		if err != nil {
+			return err
+		}
+		sink := view.EventsJSON(out)
+		return db.Events(ctx, store.EventFilter{RunID: r.ID}, func(_ int64, e event.Event) error {
+			lines++
+			return sink.Emit(ctx, e)
+		})
+	}
+	if to == "" {
+		return write(a.p.Out)
+	}
+	if err := writeWhole(a.path(to), write); err != nil {
+		return fmt.Errorf("export the events of run %s: %w", r.Name, err)
+	}
+	a.say("✓ wrote %d events of run %s to %s", lines, r.Name, to)
+	return nil
+}
