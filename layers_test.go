@@ -78,6 +78,8 @@ var layers = map[string][]string{
 	"cmd/ci":                            {"cmd/view", "pack", "scoring/compare", "scoring/stats"},
 	"cmd/ci/git":                        {},
 	"cmd/report":                        {"cmd/view", "scoring", "scoring/compare"},
+	"cmd/report/page":                   {"cmd/view", "engine/event", "scoring", "scoring/compare"},
+	"cmd/report/web":                    {"cmd/report/page", "cmd/view"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet"},
 	"cmd/tui/quiet":                     {},
 	"cmd":                               {"..."},
@@ -124,6 +126,7 @@ var pure = map[string][]string{
 	"pack/convert":         machine,
 	"store/bundle":         machine,
 	"cmd/report":           machine,
+	"cmd/report/page":      machine,
 	"cmd/ci":               machine,
 }
 

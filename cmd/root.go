@@ -95,7 +95,7 @@ the calls to the models you name.`,
 	root.AddCommand(
 		newEval(a), newRun(a), newReplay(a), newBaseline(a), newCompare(a), newReleaseGate(a),
 		newChallengePack(a), newDataset(a), newDeployment(a), newSecret(a), newInfra(a), newCache(a), newRegressionSuite(a), newCI(a),
-		newDoctor(a), newSandbox(a), newVersion(a), newCompletion(a),
+		newServe(a), newDoctor(a), newSandbox(a), newVersion(a), newCompletion(a),
 	)
 	strict(root)
 	a.fitHelp(root)

@@ -18,7 +18,7 @@ func newRun(a *app) *cobra.Command {
 	return group("run", "Look at runs, resume, export and merge them",
 		newRunCreate(a), newRunList(a), newRunGet(a), newRunAgents(a), newRunRanking(a), newRunEvents(a), newRunCancel(a), newRunResume(a),
 		newRunRetry(a), newRunExplain(a), newRunExport(a), newRunImport(a), newRunMerge(a),
-		newRunTurn(a), newRunFailures(a), newRunPromote(a))
+		newRunTurn(a), newRunFailures(a), newRunPromote(a), newRunReport(a))
 }
 
 func newRunCreate(a *app) *cobra.Command {
