@@ -13,7 +13,7 @@ RACE     := $(if $(CC_FOUND),-race)
 # Every process with the detector in it would sleep for a second at its end.
 export GORACE ?= atexit_sleep_ms=0
 
-.PHONY: build quickstart test slow-test lint fmt update guests bench bench-stats sandbox-image clean help
+.PHONY: build quickstart test slow-test lint fmt update screenshots guests bench bench-stats sandbox-image clean help
 
 build: ## build bin/agentclash (static, no cgo)
 	@mkdir -p bin
@@ -44,6 +44,9 @@ update: ## rewrite the golden files
 	$(GO) test . ./cmd/... ./pack ./scoring/compare ./engine/provider/openai ./engine/provider/anthropic ./engine/provider/gemini -update
 
 GUESTS := sandbox/guest/embedded
+
+screenshots: ## take the pictures of the report in docs/images (needs chromium)
+	AGENTCLASH_REQUIRE_BROWSER=1 AGENTCLASH_SCREENSHOTS=1 $(GO) test . -run '^TestScreenshots$$' -count 1
 
 guests: ## build the small guests (linux, amd64 and arm64) for builds with -tags embed_guests
 	@for arch in amd64 arm64; do \

@@ -107,7 +107,7 @@ func eval[T any](w *window, expression string) (v T) {
 // page's policy lets no text be run in it.
 func (w *window) await(expression string) {
 	w.Helper()
-	for range 3000 {
+	for range 400 {
 		if eval[bool](w, expression) {
 			return
 		}

@@ -79,6 +79,7 @@ var layers = map[string][]string{
 	"cmd/ci/git":                        {},
 	"cmd/report":                        {"cmd/view", "scoring", "scoring/compare"},
 	"cmd/report/page":                   {"cmd/view", "engine/event", "scoring", "scoring/compare"},
+	"cmd/report/page/pagetest":          {"cmd/report/page", "cmd/view", "engine/event", "engine/provider", "scoring"},
 	"cmd/report/web":                    {"cmd/report/page", "cmd/view"},
 	"cmd/tui":                           {"engine/event", "scoring", "scoring/compare", "cmd/view", "cmd/tui/quiet"},
 	"cmd/tui/quiet":                     {},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -59,7 +60,7 @@ func filterAndSort(w *window) {
 	w.do(chromedp.SendKeys("#search", "cart", chromedp.ByQuery))
 	is(w, `document.getElementById('found').textContent`, "1 of 24 trials")
 	is(w, first, "cart-merge")
-	w.do(chromedp.NavigateBack())
+	w.do(chromedp.Evaluate(`history.back()`, nil))
 	w.await(`document.getElementById('found').textContent === '24 of 24 trials'`)
 	w.do(chromedp.Click(`th[data-col=case] button`, chromedp.ByQuery))
 	is(w, first, "api-pagination")
@@ -104,7 +105,7 @@ func lookIntoTrial(w *window) {
 			w.Fatalf("saved events have the line %.100q: %v", line, err)
 		}
 	}
-	w.do(chromedp.NavigateBack(), chromedp.WaitVisible("#overview", chromedp.ByQuery))
+	w.do(chromedp.Evaluate(`history.back()`, nil), chromedp.WaitVisible("#overview", chromedp.ByQuery))
 	is(w, `document.getElementById('trial').hidden`, true)
 	is(w, `document.activeElement.querySelector('a')?.textContent`, "cart-merge")
 	// a link from elsewhere leads there at once
@@ -114,7 +115,8 @@ func lookIntoTrial(w *window) {
 }
 
 func byKeyboard(w *window) {
-	w.do(chromedp.KeyEvent(kb.Escape), chromedp.WaitVisible("#overview", chromedp.ByQuery), chromedp.KeyEvent("/"))
+	w.do(chromedp.KeyEvent(kb.Escape), chromedp.WaitVisible("#overview", chromedp.ByQuery))
+	w.do(input.DispatchKeyEvent(input.KeyRawDown).WithKey("/").WithCode("Slash"), input.DispatchKeyEvent(input.KeyUp).WithKey("/").WithCode("Slash"))
 	is(w, `document.activeElement.id`, "search")
 	w.do(chromedp.KeyEvent("tax"), chromedp.KeyEvent(kb.Enter))
 	is(w, `document.activeElement.tagName`, "TR")

@@ -57,7 +57,7 @@ func (p *packer) flush() error {
 		return nil
 	}
 	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	z, err := gzip.NewWriterLevel(&b, gzip.DefaultCompression)
 	if err != nil {
 		return err
 	}

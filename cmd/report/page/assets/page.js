@@ -30,7 +30,9 @@ function fragment(change) {
 }
 
 function go(change, replace) {
-  history[replace ? 'replaceState' : 'pushState'](null, '', fragment(change));
+  const to = fragment(change);
+  if (to === (location.hash || '#')) return; // what is shown already is no step to go back to
+  history[replace ? 'replaceState' : 'pushState'](null, '', to);
   apply();
 }
 
@@ -253,7 +255,7 @@ function distributions() {
 
 function trials() {
   const pick = (id, label, onchange) => h('label', {}, label + ' ', h('select', { id, onchange: (e) => onchange(e.target.value) }));
-  return section('trials', 'Trials', h('form', { class: 'filters', role: 'search', 'aria-label': 'Trials', onsubmit: (e) => { e.preventDefault(); grid.focus(0); } },
+  return section('trials', 'Trials', h('form', { class: 'filters', role: 'search', 'aria-label': 'Trials', onsubmit: (e) => e.preventDefault() },
     h('label', {}, 'Search ', h('input', { type: 'search', id: 'search', placeholder: 'case, code or reason', oninput: (e) => go({ q: e.target.value }, true), autocomplete: 'off' })),
     pick('f-agent', 'Agent', (v) => go({ agent: v })), pick('f-outcome', 'Outcome', (v) => go({ outcome: v })), h('span', { id: 'f-case' }),
     h('button', { type: 'button', id: 'clear', onclick: () => go({ q: '', agent: '', outcome: '', case: '' }) }, 'Clear'), h('span', { id: 'found', class: 'muted' })), grid.box);
@@ -290,6 +292,7 @@ document.addEventListener('keydown', (e) => {
   const inTrial = state().trial !== '';
   if (e.key === 'Escape' && inTrial && !typing) go({ trial: '' });
   else if (e.key === 'Escape' && e.target.id === 'search') { go({ q: '' }, true); e.target.blur(); }
+  else if (e.target.id === 'search' && (e.key === 'Enter' || e.key === 'ArrowDown')) { e.preventDefault(); grid.focus(0); }
   else if (typing) return;
   else if (e.key === '/') {
     e.preventDefault();

@@ -169,13 +169,15 @@ function step(p, at, total, d) {
     s('rect', { class: 'rail', x: 0, y: 3.5, width: 100, height: 1 }), s('rect', { class: 'kind-' + p.type, x: from, y: 0, width: Math.min(width, 100 - from), height: 8 }));
   const e = h('details', { class: 'step', 'data-from': p.started_sequence, 'data-kind': p.type }, h('summary', {},
     h('span', { class: 'at num' }, '+' + duration(at)), h('span', { class: 'kind' }, stepWords[p.type] || p.type),
-    h('span', { class: 'headline' }, headline(p)), p.status !== 'completed' ? status(p.status) : '', gantt, h('span', { class: 'num took' }, p.duration_ms ? duration(p.duration_ms) : '')), body);
+    h('span', { class: 'headline' }, headline(p, d)), p.status !== 'completed' ? status(p.status) : '', gantt, h('span', { class: 'num took' }, p.duration_ms ? duration(p.duration_ms) : '')), body);
   e.addEventListener('toggle', () => { if (e.open && !body.firstChild) body.append(...stepBody(p, d)); });
   return e;
 }
 
 // headline is what a step is, and the beginning of what it says.
-function headline(p) {
+function headline(p, d) {
+  const captured = p.type === 'capture' && d.files.find((f) => f.sequence === p.started_sequence);
+  if (captured) return h('strong', {}, name(captured.path));
   const hint = p.tool_name ? argumentHint(p.arguments) : p.model_output || p.final_output || p.user_message || p.error_message || '';
   const title = p.tool_name || p.headline.replace(/^(model call to|tool call:) /, '');
   return [h('strong', {}, name(title)), hint ? h('span', { class: 'muted', dir: 'auto' }, ' ' + seen(hint.slice(0, 160)).replace(/\s+/g, ' ')) : ''];
@@ -195,7 +197,7 @@ function stepBody(p, d) {
   if (p.prompt) parts.push(labelled('Prompt', block(p.prompt)));
   if (p.user_message) parts.push(labelled('User says', block(p.user_message)));
   if (p.assistant_message) parts.push(labelled('Agent says', block(p.assistant_message)));
-  if (p.arguments !== undefined && p.arguments !== null) parts.push(labelled('Arguments', block(pretty(p.arguments))));
+  if (p.arguments !== undefined && p.arguments !== null) parts.push(labelled('Arguments', h('div', {}, details(p.arguments))));
   if (p.tool_result) parts.push(labelled('Result', block(p.tool_result)));
   if (p.model_output) parts.push(labelled('Reply', block(p.model_output)));
   for (const c of p.model_tool_calls || []) parts.push(labelled('Calls ' + seen(c.name ?? 'a tool'), block(pretty(c.arguments ?? c))));
