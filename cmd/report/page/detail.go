@@ -163,7 +163,6 @@ func (d Detail) fit(room int) ([]byte, error) {
 	for _, limit := range textLimits {
 		short, cut := clip(raw, limit)
 		if len(short) <= room-len(`"cut_texts":1000000`) {
-			d.CutTexts = cut
 			return withCut(short, cut), nil
 		}
 	}
