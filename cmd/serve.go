@@ -96,7 +96,7 @@ func serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	if err := s.Shutdown(closing); err != nil {
 		_ = s.Close() // what still goes on is cut off
 	}
-	<-ended
+	_ = <-ended // that it was shut down
 	return nil
 }
 
