@@ -96,7 +96,9 @@ func serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	if err := s.Shutdown(closing); err != nil {
 		_ = s.Close() // what still goes on is cut off
 	}
-	_ = <-ended // that it was shut down
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
 	return nil
 }
 
