@@ -13,7 +13,7 @@ RACE     := $(if $(CC_FOUND),-race)
 # Every process with the detector in it would sleep for a second at its end.
 export GORACE ?= atexit_sleep_ms=0
 
-.PHONY: build quickstart test slow-test lint fmt update fixture guests pages release-check snapshot cross bench bench-stats sandbox-image clean help
+.PHONY: build quickstart test slow-test lint fmt update screenshots fixture guests pages release-check snapshot cross bench bench-stats sandbox-image clean help
 
 build: ## build bin/agentclash (static, no cgo)
 	@mkdir -p bin
@@ -47,6 +47,9 @@ fixture: build ## keep a store of the present schema, for the tests of upgrades
 	sh testdata/upgrade/make.sh $(BIN) testdata/upgrade/schema$$(ls store/migrations/*.sql | wc -l | tr -d ' ').db.gz
 
 GUESTS := sandbox/guest/embedded
+
+screenshots: ## take the pictures of the report in docs/images (needs chromium)
+	AGENTCLASH_REQUIRE_BROWSER=1 AGENTCLASH_SCREENSHOTS=1 $(GO) test . -run '^TestScreenshots$$' -count 1
 
 guests: ## build the small guests (linux, amd64 and arm64) for builds with -tags embed_guests
 	@for arch in amd64 arm64; do \

@@ -99,7 +99,7 @@ the calls to the models you name.`,
 	root.AddCommand(
 		newEval(a), newRun(a), newReplay(a), newBaseline(a), newCompare(a), newReleaseGate(a),
 		newChallengePack(a), newDataset(a), newDeployment(a), newBuild(a), newArtifact(a), newSecret(a), newInfra(a), newCache(a), newRegressionSuite(a), newCI(a),
-		newDoctor(a), newQuickstart(a), newSandbox(a), newVersion(a), newCompletion(a), newSchema(a),
+		newServe(a), newDoctor(a), newQuickstart(a), newSandbox(a), newVersion(a), newCompletion(a), newSchema(a),
 		newExplain(a), newStore(a), newConfig(a), newInit(a), newLink(a), newWorkspace(a), newHosted("auth"), newHosted("org"), newHosted("quota"),
 	)
 	choose(root)

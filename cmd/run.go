@@ -17,7 +17,7 @@ func newRun(a *app) *cobra.Command {
 		newRunCreate(a), newRunList(a), newRunGet(a), newRunAgents(a), newRunRanking(a), newRunEvents(a), newRunCancel(a), newRunResume(a),
 		newRunRetry(a), newRunExplain(a), newRunExport(a), newRunImport(a), newRunMerge(a), newRunPrune(a),
 		newRunTurn(a), newRunFailures(a), newRunPromote(a),
-		newRunScorecard(a), newRunReplay(a), newRunTranscript(a), newRunCompare(a))
+		newRunScorecard(a), newRunReplay(a), newRunTranscript(a), newRunCompare(a), newRunReport(a))
 }
 
 func newRunCreate(a *app) *cobra.Command {

@@ -182,6 +182,7 @@ type RunFilter struct {
 	Workspace string // "" is DefaultWorkspace
 	PackSlug  string
 	Name      string // case does not matter
+	Search    string // part of the name, in any case, or of the pack's slug
 	Statuses  []string
 	Limit     int // 0: all
 	Offset    int
@@ -236,6 +237,9 @@ func (f RunFilter) where() (string, []any) {
 	}
 	if f.Name != "" {
 		where, args = where+" AND r.name_key = ?", append(args, fold(f.Name))
+	}
+	if f.Search != "" {
+		where, args = where+" AND (instr(r.name_key, ?) > 0 OR instr(p.slug, ?) > 0)", append(args, fold(f.Search), strings.ToLower(f.Search))
 	}
 	if len(f.Statuses) > 0 {
 		where += " AND r.status IN (?" + strings.Repeat(", ?", len(f.Statuses)-1) + ")"

@@ -69,7 +69,7 @@ func (p *printer) comparison(d ComparisonDocument) {
 		}
 	}
 	p.details(b)
-	p.deltas(append(slices.Clone(c.AgentDeltas), c.KeyDeltas...), doubtsOf(c))
+	p.deltas(DeltaRows(c))
 	p.statistics(c.Statistics)
 	p.changedCases(c.Cases.Paired)
 	p.list("Regression reasons", c.RegressionReasons)
@@ -110,23 +110,45 @@ func doubtsOf(c compare.Comparison) []compare.Doubt {
 	return list
 }
 
-// deltas shows a row each: what evidence cannot tell from chance is neither
-// better nor worse.
-func (p *printer) deltas(deltas []compare.Delta, doubts []compare.Doubt) {
+// DeltaRow is a number of both sides as people read it, in the unit that it has.
+type DeltaRow struct {
+	Metric    string `json:"metric"`
+	Baseline  string `json:"baseline"`
+	Candidate string `json:"candidate"`
+	Delta     string `json:"delta"`
+	Interval  string `json:"interval"`
+	// Outcome is what evidence can tell from chance: what it cannot is neither
+	// better nor worse.
+	Outcome string         `json:"outcome"`
+	State   string         `json:"state"`
+	Doubt   *compare.Doubt `json:"doubt"` // nil: not worked out
+}
+
+// DeltaRows are the rows of a comparison, those of the agents first.
+func DeltaRows(c compare.Comparison) []DeltaRow {
+	var rows []DeltaRow
+	doubts := doubtsOf(c)
+	for i, d := range append(slices.Clone(c.AgentDeltas), c.KeyDeltas...) {
+		r := DeltaRow{Metric: d.Metric, Baseline: metricValue(d.Metric, d.BaselineValue), Candidate: metricValue(d.Metric, d.CandidateValue),
+			Delta: metricDelta(d.Metric, d.Delta), Interval: absent, Outcome: d.Outcome, State: d.State}
+		if i < len(doubts) {
+			r.Doubt, r.Interval = &doubts[i], doubtText(doubts[i])
+			if d.State == compare.DeltaAvailable && d.Outcome != compare.OutcomeSame {
+				r.Outcome = doubts[i].Conclusion
+			}
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func (p *printer) deltas(rows []DeltaRow) {
 	t := Table{Columns: []Column{
 		left("METRIC"), right("BASELINE"), right("CANDIDATE"), right("DELTA"), whole("DOUBT"), whole("OUTCOME"), spare(whole("STATE")),
 	}}
-	for i, d := range deltas {
-		outcome, doubt := d.Outcome, absent
-		if i < len(doubts) {
-			doubt = doubtText(doubts[i])
-			if d.State == compare.DeltaAvailable && d.Outcome != compare.OutcomeSame {
-				outcome = doubts[i].Conclusion
-			}
-		}
-		delta := Cell{Text: metricDelta(d.Metric, d.Delta), Style: StatusStyle(outcome)}
-		t.Add(Text(d.Metric), Text(metricValue(d.Metric, d.BaselineValue)), Text(metricValue(d.Metric, d.CandidateValue)),
-			delta, Text(doubt), Status(outcome), Text(d.State))
+	for _, r := range rows {
+		delta := Cell{Text: r.Delta, Style: StatusStyle(r.Outcome)}
+		t.Add(Text(r.Metric), Text(r.Baseline), Text(r.Candidate), delta, Text(r.Interval), Status(r.Outcome), Text(r.State))
 	}
 	if len(t.Rows) > 0 {
 		p.blank()

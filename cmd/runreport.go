@@ -1,0 +1,116 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/report/page"
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/store"
+)
+
+func newRunReport(a *app) *cobra.Command {
+	var against, file string
+	c := &cobra.Command{
+		Use: "report [RUN]", Short: "Write a run as one HTML page that needs no server",
+		Long: `Write what came of a run as one HTML page: scores, trials, what happened in
+each, judges' opinions, and the comparison with a baseline. The page needs a
+browser and nothing else; it has no address in it and asks nobody anything. At
+most 5 MB are written: what there is no room for is said in it and on stderr.
+
+Without --compare, agents are held against the baseline of the pack, where one
+is set. A run that goes on can be reported, too; agentclash serve shows it live.`,
+		Example: `  agentclash run report latest -o report.html
+  agentclash run report latest --compare baseline -o report.html
+  agentclash run report latest -o - > report.html`,
+		Args: upTo(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := a.checkPageFile(file); err != nil {
+				return err
+			}
+			return a.withRun(c.Context(), args, func(db *store.DB, r store.Run) error {
+				return a.printPage(c.Context(), db, r, against, file)
+			})
+		},
+	}
+	f := c.Flags()
+	f.StringVarP(&file, "output", "o", "", "file to write, - for stdout (here in place of the format of output)")
+	f.StringVar(&against, "compare", "", "what to compare with: a run, baseline[:NAME] or a file")
+	return c
+}
+
+// checkPageFile refuses what could not be written in the end.
+func (a *app) checkPageFile(file string) error {
+	switch {
+	case file == "":
+		return usage("a report needs a file to be written to").hint("add -o report.html")
+	case file == stdoutPath && a.output != "table":
+		return usage("-o -: --json uses stdout, too").hint("write the report to a file")
+	case file == stdoutPath:
+		return nil
+	}
+	if err := a.reportable(file); err != nil {
+		return usage("-o %s: %w", file, err)
+	}
+	return nil
+}
+
+func (a *app) printPage(ctx context.Context, db *store.DB, r store.Run, against, file string) error {
+	d, err := a.writePage(ctx, db, r, against, file)
+	if err != nil {
+		return err
+	}
+	if r.Active() {
+		a.warn("note: run %s is %s: the report shows how it stands now", r.Name, r.Status)
+	}
+	for _, line := range d.LeftOut.Lines() {
+		a.warn("note: %s", line)
+	}
+	if file == stdoutPath {
+		return nil
+	}
+	return a.print(d, func(io.Writer, view.Options) error {
+		a.say("✓ wrote %s (%.1f MB)", file, float64(d.Bytes)/1e6)
+		return nil
+	})
+}
+
+// writePage writes the page of a run, held against a run, a baseline or a file, ""
+// for the baseline of its pack. The file is relative to the working directory.
+func (a *app) writePage(ctx context.Context, db *store.DB, r store.Run, against, file string) (page.Written, error) {
+	rep, err := a.pageOf(db, r, against).report(ctx)
+	if err != nil {
+		return page.Written{}, err
+	}
+	d := page.Written{RunID: r.ID, RunName: r.Name, Status: r.Status, File: file, Trials: len(rep.Trials)}
+	write := func(w io.Writer) error {
+		counted := &counter{w: w}
+		d.LeftOut, err = page.Write(counted, rep)
+		d.Bytes = counted.n
+		return err
+	}
+	if file == stdoutPath {
+		err = write(a.p.Out)
+	} else {
+		err = writeWhole(a.path(file), write)
+	}
+	if err != nil {
+		err = fmt.Errorf("write the report of run %s to %s: %w", r.Name, file, err)
+	}
+	return d, err
+}
+
+// counter counts what is written.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}

@@ -1,0 +1,206 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentclash/agentclash/cmd/report/page"
+	"github.com/agentclash/agentclash/cmd/report/web"
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/store"
+)
+
+// servePort is where runs are shown unless another port is named.
+const servePort = 7357
+
+func newServe(a *app) *cobra.Command {
+	var port int
+	c := &cobra.Command{
+		Use: "serve", Short: "Show runs in a browser on this machine, live",
+		Long: `Show the runs of the store in a browser: a list to search, a page for each run
+that goes on as the run does, and comparisons of two runs. It is answered on
+this machine only (127.0.0.1), to no other site, and changes nothing.
+
+It ends with Ctrl-C.`,
+		Example: "  agentclash serve\n  agentclash serve --port 0 --json",
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return runServe(c.Context(), a, port) },
+	}
+	c.Flags().IntVar(&port, "port", servePort, "port to listen at (0: any that is free)")
+	return c
+}
+
+func runServe(ctx context.Context, a *app, port int) error {
+	if port < 0 || port > 65535 {
+		return usage("--port must be 0 to 65535, not %d", port)
+	}
+	db, err := a.stored(ctx)
+	if err != nil {
+		return err
+	}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return (&failure{status: statusUnavailable, code: "address_in_use", err: fmt.Errorf("listen at port %d: %w", port, err)}).
+			hint("agentclash serve --port 0")
+	}
+	address := listener.Addr().(*net.TCPAddr)
+	d := view.Served{Address: "http://" + address.String() + "/", Port: address.Port}
+	if err := a.print(d, func(w io.Writer, _ view.Options) error { return view.Serving(w, d) }); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	a.say("Ctrl-C ends it")
+	return serve(ctx, listener, web.New(served{a, db, workspace}, address.Port))
+}
+
+const (
+	// headerTime and answerTime bound what a browser that stalls takes up.
+	headerTime = 10 * time.Second
+	answerTime = 2 * time.Minute
+	// closeTime is how long answers may take that are under way at the end.
+	closeTime = 2 * time.Second
+)
+
+// serve answers until ctx ends.
+func serve(ctx context.Context, l net.Listener, h http.Handler) error {
+	s := &http.Server{
+		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: answerTime,
+		MaxHeaderBytes: 16 << 10, BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog: log.New(io.Discard, "", 0), // of what browsers do wrong
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(l) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	closing, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+	defer stop()
+	if err := s.Shutdown(closing); err != nil {
+		_ = s.Close() // what still goes on is cut off
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}
+
+// served is the store as a browser is shown it.
+type served struct {
+	a         *app
+	db        *store.DB
+	workspace string
+}
+
+func (s served) Runs(ctx context.Context, search string, limit, offset int) (view.Page[view.Run], error) {
+	p := view.Page[view.Run]{Limit: limit, Offset: offset}
+	runs, total, err := s.db.Runs(ctx, store.RunFilter{Workspace: s.workspace, Search: search, Limit: limit, Offset: offset})
+	if err != nil {
+		return p, err
+	}
+	p.Total, p.HasMore = total, offset+len(runs) < total
+	for _, r := range runs {
+		v, err := s.a.viewRun(ctx, s.db, r)
+		if err != nil {
+			return p, err
+		}
+		p.Items = append(p.Items, v)
+	}
+	return p, nil
+}
+
+func (s served) page(ctx context.Context, runID, against string) (*pageSource, error) {
+	run, err := s.db.Run(ctx, s.workspace, runID)
+	if err != nil {
+		return nil, webFailure(err)
+	}
+	if looksLikePath(against) {
+		return nil, fmt.Errorf("%w: no file is read for a browser", web.ErrRequest)
+	}
+	return s.a.pageOf(s.db, run, against), nil
+}
+
+// Version is the state of the run and how many trials it has in each.
+func (s served) Version(ctx context.Context, runID, against string) (string, error) {
+	run, err := s.db.Run(ctx, s.workspace, runID)
+	if err != nil {
+		return "", webFailure(err)
+	}
+	agents, err := s.db.RunAgents(ctx, run.ID)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	fmt.Fprintln(sum, run.Status, run.FinishedAt.UnixNano(), against)
+	for _, agent := range agents {
+		tally, err := s.db.Tally(ctx, agent.ID)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(sum, agent.Status, maps.Clone(tally)) // maps are printed in the order of their keys
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:12]), nil
+}
+
+func (s served) Report(ctx context.Context, runID, against string) (page.Report, error) {
+	p, err := s.page(ctx, runID, against)
+	if err != nil {
+		return page.Report{}, err
+	}
+	r, err := p.report(ctx)
+	return r, webFailure(err)
+}
+
+func (s served) Evidence(ctx context.Context, runID, trialID, against string) (page.Evidence, error) {
+	p, err := s.page(ctx, runID, against)
+	if err != nil {
+		return page.Evidence{}, err
+	}
+	t, err := s.db.Trial(ctx, s.workspace, trialID)
+	if err != nil {
+		return page.Evidence{}, webFailure(err)
+	}
+	agent, err := s.db.RunAgent(ctx, s.workspace, p.run.ID, t.RunAgentID)
+	if err != nil {
+		return page.Evidence{}, webFailure(err)
+	}
+	candidate := side{run: p.run, agent: agent}
+	if base, _, err := p.baseline(ctx, candidate); err == nil && base.given == nil && base.agent.ID != "" && base.agent.ID != agent.ID {
+		p.others[agent.ID] = base.side
+	}
+	e, err := p.evidence(ctx, t.ID)
+	return e, webFailure(err)
+}
+
+// webFailure says of an error whose fault it is.
+func webFailure(err error) error {
+	var f *failure
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, store.ErrNotFound):
+		return fmt.Errorf("%w: %w", web.ErrNotFound, err)
+	case errors.As(err, &f) && f.status == statusNotFound:
+		return fmt.Errorf("%w: %w", web.ErrNotFound, err)
+	case errors.As(err, &f) && f.status == statusUsage:
+		return fmt.Errorf("%w: %s", web.ErrRequest, cmp.Or(f.Error(), "it cannot be done"))
+	}
+	return err
+}
