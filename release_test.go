@@ -180,38 +180,6 @@ func schemaDocument(t *testing.T, into *manual.Document, of ...string) []byte {
 	return out.Bytes()
 }
 
-// TestErrorCodes looks for every code in the source, and wants it in the schema.
-func TestErrorCodes(t *testing.T) {
-	t.Parallel()
-	var d manual.Document
-	schemaDocument(t, &d)
-	listed, used := map[string]bool{}, map[string]bool{}
-	for _, c := range d.ErrorCodes {
-		if listed[c.Code] || c.Meaning == "" || c.Status == 0 {
-			t.Errorf("%+v is there twice, or says too little", c)
-		}
-		listed[c.Code] = true
-	}
-	files, err := filepath.Glob("cmd/*.go")
-	if err != nil || len(files) < 50 {
-		t.Fatalf("%d files, which cannot be all: %v", len(files), err)
-	}
-	given := regexp.MustCompile(`code: "([a-z_]+)"|status[A-Z][A-Za-z]+, "([a-z_]+)"|\{bundle\.Err[A-Za-z]+, "([a-z_]+)"`)
-	for _, f := range files {
-		for _, m := range given.FindAllStringSubmatch(read(t, f), -1) {
-			code := m[1] + m[2] + m[3]
-			if used[code] = true; !listed[code] {
-				t.Errorf("%s: the code %q is not in errorCodes (cmd/codes.go)", f, code)
-			}
-		}
-	}
-	for code := range listed {
-		if !used[code] {
-			t.Errorf("no command gives the code %q", code)
-		}
-	}
-}
-
 // TestForAgents: the commands and files that llms.txt names are there.
 func TestForAgents(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,9 @@
 package cmd
 
-import "github.com/agentclash/agentclash/cmd/manual"
+import (
+	"github.com/agentclash/agentclash/cmd/errcode"
+	"github.com/agentclash/agentclash/cmd/manual"
+)
 
 // ExitCodes are the statuses that commands end with, the same for all of them.
 func ExitCodes() []manual.ExitCode {
@@ -22,50 +25,14 @@ func ExitCodes() []manual.ExitCode {
 	}
 }
 
-// errorCodes are the codes that errors have under --json. This is the one list of
-// them: TestErrorCodes holds it against the code.
-func errorCodes() []manual.ErrorCode {
-	return []manual.ErrorCode{
-		{Code: "aborted", Status: statusInterrupted, Meaning: "the command was interrupted"},
-		{Code: "ambiguous", Status: statusUsage, Meaning: "a name or id means several things"},
-		{Code: "auth", Status: statusNoPermission, Meaning: "a provider rejected the key"},
-		{Code: "bundle_damaged", Status: statusUsage, Meaning: "a bundle is not what was written"},
-		{Code: "bundle_invalid", Status: statusUsage, Meaning: "what a bundle says does not hold together"},
-		{Code: "bundle_newer", Status: statusUsage, Meaning: "a newer agentclash wrote the bundle"},
-		{Code: "bundle_too_large", Status: statusUsage, Meaning: "a bundle unpacks to more than is permitted"},
-		{Code: "collector_unavailable", Status: statusUnavailable, Meaning: "the OpenTelemetry collector did not take the traces"},
-		{Code: "command_failed", Status: statusError, Meaning: "any other error"},
-		{Code: "conflict", Status: statusUsage, Meaning: "what is stored already says otherwise"},
-		{Code: "disk_full", Status: statusTryAgain, Meaning: "there is no room on the disk"},
-		{Code: "docker_unavailable", Status: statusUnavailable, Meaning: "no Docker engine answers"},
-		{Code: "failure_review_item_not_found", Status: statusNotFound, Meaning: "the run has no such failure"},
-		{Code: "file_not_found", Status: statusNotFound, Meaning: "a file is not there"},
-		{Code: "follow_timeout", Status: statusTryAgain, Meaning: "what was followed did not end in time"},
-		{Code: "git_unavailable", Status: statusUnavailable, Meaning: "git is not there, or this is no repository"},
-		{Code: "insufficient_evidence", Status: 3, Meaning: "there is not enough evidence to decide"},
-		{Code: "invalid_argument", Status: statusUsage, Meaning: "what was typed is wrong"},
-		{Code: "invalid_config", Status: statusUsage, Meaning: "a setting or a configuration file is wrong"},
-		{Code: "merge_base_not_found", Status: statusNotFound, Meaning: "two refs have no common commit here"},
-		{Code: "not_a_bundle", Status: statusUsage, Meaning: "a file is no bundle"},
-		{Code: "not_found", Status: statusNotFound, Meaning: "nothing has that name or id"},
-		{Code: "not_mergeable", Status: statusUsage, Meaning: "runs are not shards of one run"},
-		{Code: "pack_invalid", Status: statusUsage, Meaning: "a challenge pack is not valid"},
-		{Code: "permission_denied", Status: statusNoPermission, Meaning: "a file or the store cannot be written or read"},
-		{Code: "provider_key_missing", Status: statusNoPermission, Meaning: "there is no key for a provider"},
-		{Code: "ref_not_found", Status: statusNotFound, Meaning: "git has no such ref"},
-		{Code: "regression_suite_archived", Status: statusUsage, Meaning: "the regression suite is archived"},
-		{Code: "regression_suite_name_conflict", Status: statusUsage, Meaning: "the name of a regression suite is taken"},
-		{Code: "regression_suite_pack_mismatch", Status: statusUsage, Meaning: "the regression suite is of another pack"},
-		{Code: "request_failed", Status: statusTryAgain, Meaning: "a provider is full, slow or away"},
-		{Code: "sandbox_engine", Status: statusUnavailable, Meaning: "the engine of sandboxes failed"},
-		{Code: "sandbox_image", Status: statusUnavailable, Meaning: "an image is not there and cannot be had"},
-		{Code: "sandbox_key", Status: statusNoPermission, Meaning: "the provider of sandboxes rejected the key, or there is none"},
-		{Code: "secret_found", Status: statusError, Meaning: "a secret stands in what was to be exported"},
-		{Code: "secret_missing", Status: statusNoPermission, Meaning: "a secret that a pack needs is not set"},
-		{Code: "store_damaged", Status: statusUnavailable, Meaning: "the store is damaged, or is none"},
-		{Code: "store_locked", Status: statusTryAgain, Meaning: "another process keeps the store to itself"},
-		{Code: "store_newer", Status: statusUsage, Meaning: "a newer agentclash wrote the store"},
+// errorCodes are the codes that errors have under --json, as explain has them.
+func errorCodes() (list []manual.ErrorCode) {
+	for _, c := range errcode.All() {
+		if c.Of == errcode.Command {
+			list = append(list, manual.ErrorCode{Code: c.Code, Status: c.Status[0], Meaning: c.Means})
+		}
 	}
+	return list
 }
 
 // statusEnums are the words that a status may be.

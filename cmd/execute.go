@@ -208,6 +208,7 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution, around surroun
 	controls := new(engine.Controls)
 	screen, wait := a.screen(ctx, e, tui.Options{
 		Interrupt: func() { cancel(engine.ErrInterrupted) }, People: people.answers(ctx), Controls: controls,
+		Report: func(ctx context.Context) (string, error) { return a.livePage(ctx, db, e.plan.RunID) },
 	})
 	wait = sync.OnceValue(wait)
 	defer func() { _ = wait() }() // also when there is a panic: the terminal is given back

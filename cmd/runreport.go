@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -101,6 +103,29 @@ func (a *app) writePage(ctx context.Context, db *store.DB, r store.Run, against,
 		err = fmt.Errorf("write the report of run %s to %s: %w", r.Name, file, err)
 	}
 	return d, err
+}
+
+// livePage writes the page of a run that goes on beside the store, and says where: each
+// time to the same file, which a browser that shows it can load anew.
+func (a *app) livePage(ctx context.Context, db *store.DB, runID string) (string, error) {
+	home, err := a.home()
+	if err != nil {
+		return "", err
+	}
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return "", err
+	}
+	r, err := db.Run(ctx, workspace, runID)
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(home, "reports", short(r.ID)+".html")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return "", fmt.Errorf("write the report of run %s: %w", r.Name, err)
+	}
+	_, err = a.writePage(ctx, db, r, "", file)
+	return file, err
 }
 
 // counter counts what is written.
