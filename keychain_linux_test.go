@@ -206,7 +206,7 @@ func TestKeychain(t *testing.T) {
 	// it is found where it is needed: the refusal of a key that is missing is gone
 	expect(run("", "", "doctor", "--json"), "none found")
 	expect(run("", "sk-openai-key", "secret", "set", "OPENAI_API_KEY"), "set in the keychain")
-	expect(run("", "", "doctor", "--json"), "openai (secret)")
+	expect(run("", "", "doctor", "--json"), "openai (keychain)")
 
 	// asked for, the file takes over, and the keychain forgets
 	expect(run("AGENTCLASH_SECRET_STORE=file", first, "secret", "set", "MY_KEY"), "set in the file")

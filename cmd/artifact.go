@@ -270,7 +270,7 @@ func runArtifactList(ctx context.Context, a *app, o artifactFilter) error {
 func newArtifactGet(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "get ARTIFACT", Short: "Show an artifact, with its SHA-256 and metadata", Args: exactArgs("ARTIFACT"),
-		Example: "  agentclash artifact list --json --query '.items[0].artifact_id'",
+		Example: "  agentclash artifact get latest",
 		RunE: func(c *cobra.Command, args []string) error {
 			found, _, err := a.artifact(c.Context(), args[0])
 			if err != nil {
@@ -290,7 +290,7 @@ func newArtifactDownload(a *app) *cobra.Command {
 		Long: `Write an artifact's bytes to a file: the one that -O names, else the name that it
 was uploaded with, in the working directory. With -O - they go to stdout. Length and
 SHA-256 are checked first of all; a file that is there is kept without --force.`,
-		Example: "  agentclash artifact list --json --query '.items[0].artifact_id'",
+		Example: "  agentclash artifact download latest -O copy.txt --force\n  agentclash artifact download latest -O -",
 		RunE: func(c *cobra.Command, args []string) error {
 			return runArtifactDownload(c.Context(), a, args[0], to, force)
 		},

@@ -191,7 +191,8 @@ func (db *DB) Artifact(ctx context.Context, ws, selector string) (Artifact, erro
 		return Artifact{}, fmt.Errorf("%s: %w", doing, ErrNotFound)
 	}
 	var c candidates
-	err := c.gather(db.r.QueryContext(ctx, `SELECT id, uid, type FROM artifacts WHERE workspace = ?1 AND (uid = ?2 OR `+tailMatches("uid", "?3")+`) ORDER BY id DESC`,
+	err := c.gather(db.r.QueryContext(ctx, `SELECT id, uid, type FROM artifacts WHERE workspace = ?1 AND (uid = ?2 OR `+tailMatches("uid", "?3")+`
+		OR ?2 = '`+Latest+`' AND id = (SELECT max(id) FROM artifacts WHERE workspace = ?1)) ORDER BY id DESC`,
 		workspace(ws), selector, tail(selector)))
 	if err != nil {
 		return Artifact{}, db.fail(doing, err)

@@ -80,8 +80,14 @@ var ofRun = []struct{ table, where string }{
 		WHERE a.run_id = ?1 AND t.agent_id = a.id AND k.id > t.id * 1024 AND k.id < (t.id + 1) * 1024)`},
 	{"trials", "agent_id IN (SELECT id FROM run_agents WHERE run_id = ?1)"},
 	{"baselines", "run_id = ?1"}, // none that stands
+	{"artifacts", "run_id = ?1 OR agent_id IN (SELECT id FROM run_agents WHERE run_id = ?1)"},
+	{"content_parts", "content_id IN (" + unattached + ")"},
+	{"contents", "id IN (" + unattached + ")"},
 	{"run_agents", "run_id = ?1"},
 }
+
+// unattached are the contents that no artifact has.
+const unattached = "SELECT c.id FROM contents c WHERE NOT EXISTS (SELECT 1 FROM artifacts f WHERE f.content_id = c.id)"
 
 // RemoveRun takes a run out of the store, with all that belongs to it, in one
 // transaction. One that is needed, now or by the time this looks, is ErrConflict.

@@ -70,15 +70,15 @@ func TestKilledInAMigration(t *testing.T) {
 				must(t, process.Process.Kill())
 				for range lines { // until it is gone
 				}
-				intact(t, path, before, schema)
+				unbroken(t, path, before, schema)
 			})
 		}
 	}
 }
 
-// intact checks that a store has one of the schemas and all that it held, and that it
+// unbroken checks that a store has one of the schemas and all that it held, and that it
 // can be brought up to date.
-func intact(t *testing.T, path string, before map[string]int, schemas ...int) {
+func unbroken(t *testing.T, path string, before map[string]int, schemas ...int) {
 	t.Helper()
 	check := func(allowed []int) {
 		t.Helper()
@@ -113,7 +113,7 @@ func TestKilledWhileOpeningAnOlderStore(t *testing.T) {
 		_ = process.Process.Kill() // it may have ended
 		for range lines {
 		}
-		intact(t, path, before, schema, store.NewestSchema(t))
+		unbroken(t, path, before, schema, store.NewestSchema(t))
 	}
 }
 

@@ -2,6 +2,9 @@ package errcode
 
 // Errors of commands that are about what was typed, this machine and providers.
 var commands = []Code{
+	{"address_in_use", Command, []int{69},
+		"Another program listens at the port that serve was to answer at.",
+		"agentclash serve --port 0 takes a free one."},
 	{"aborted", Command, []int{130},
 		"The command was interrupted: by Ctrl-C, by a signal, or by run cancel.",
 		"agentclash run resume runs what is left; finished trials are kept."},
