@@ -56,7 +56,7 @@ func contents(t *testing.T, path string) (schema int, runs map[string]int) {
 // before its end, leaves the schema and the data of before; the next one migrates.
 func TestKilledInAMigration(t *testing.T) {
 	t.Parallel()
-	newest := newestSchema(t)
+	newest := store.Newest(t)
 	for schema := 1; schema < newest; schema++ {
 		for step := schema + 1; step <= newest+1; step++ {
 			t.Run(fmt.Sprintf("%d before %d", schema, step), func(t *testing.T) {
@@ -97,14 +97,14 @@ func unbroken(t *testing.T, path string, before map[string]int, schemas ...int) 
 	db := open(t, path)
 	must(t, db.Check(t.Context()))
 	must(t, db.Close())
-	check([]int{newestSchema(t)})
+	check([]int{store.Newest(t)})
 }
 
 // The same at moments drawn by chance, of which some are after the commit.
 func TestKilledWhileOpeningAnOlderStore(t *testing.T) {
 	t.Parallel()
 	chance := rand.New(rand.NewPCG(11, 11))
-	for schema := 1; schema < newestSchema(t); schema++ {
+	for schema := 1; schema < store.Newest(t); schema++ {
 		path := older(t, schema)
 		_, before := contents(t, path)
 		process, lines := child(t, "migrate", path, "0")
@@ -113,7 +113,7 @@ func TestKilledWhileOpeningAnOlderStore(t *testing.T) {
 		_ = process.Process.Kill() // it may have ended
 		for range lines {
 		}
-		unbroken(t, path, before, schema, newestSchema(t))
+		unbroken(t, path, before, schema, store.Newest(t))
 	}
 }
 
@@ -133,13 +133,4 @@ func childMigrate(ctx context.Context, path, word string) error {
 		return err
 	}
 	return db.Close()
-}
-
-func newestSchema(t *testing.T) int {
-	t.Helper()
-	n, err := store.NewestSchema()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
