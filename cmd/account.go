@@ -21,13 +21,6 @@ import (
 	"github.com/agentclash/agentclash/store"
 )
 
-func newInfra(a *app) *cobra.Command {
-	return group("infra", "Look after what runs are made with",
-		group("provider-account", "Name how providers are reached, and where their keys are",
-			newAccountList(a), newAccountCreate(a), newAccountGet(a), newAccountDelete(a), newAccountTest(a), newAccountModels(a)),
-		newRuntimeProfile(a), newModelAlias(a), newModelCatalog(a), newSpendPolicy(a))
-}
-
 // accountSpec is a provider account as flags and files write it.
 type accountSpec struct {
 	Name          string `yaml:"name"`

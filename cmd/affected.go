@@ -10,10 +10,6 @@ import (
 	"github.com/agentclash/agentclash/store"
 )
 
-// maxSince is how many of a pack's newest runs are looked through for trials that
-// stand for those of a new one.
-const maxSince = 20
-
 // affected finds, for each trial of a new run, an earlier one of the same inputs:
 // in the run that since names, or in the pack's newest.
 func (a *app) affected(ctx context.Context, planned *plan.Plan, since string) error {
@@ -109,23 +105,6 @@ func (a *app) reuse(ctx context.Context, db *store.DB, planned *plan.Plan, runID
 		found += n
 	}
 	return found, nil
-}
-
-// bound is a stored run's plan with its pack.
-func (a *app) bound(ctx context.Context, db *store.DB, runID string) (plan.Plan, error) {
-	r, err := db.Run(ctx, "", runID)
-	if err != nil {
-		return plan.Plan{}, err
-	}
-	planned, err := db.Plan(ctx, runID)
-	if err != nil {
-		return plan.Plan{}, err
-	}
-	p, err := packOf(ctx, db, r.PackID)
-	if err != nil {
-		return plan.Plan{}, err
-	}
-	return planned, planned.Reopen(p, plan.Progress{})
 }
 
 // decidedTrials are the trials of a stored run that passed or failed.

@@ -152,7 +152,7 @@ func (a *app) printStart(ctx context.Context, planned *plan.Plan, result engine.
 	}
 	d := view.StartDocument{
 		RunID: planned.RunID, RunName: planned.Name, Status: result.Status, Reason: result.Reason, Code: result.Code,
-		Pack: view.Pack{Slug: planned.Pack.Slug, Version: planned.Pack.Version}, InputSet: planned.InputSet, Shard: shardOf(planned),
+		Pack: view.Pack{Slug: planned.Pack.Slug, Version: planned.Pack.Version}, InputSet: planned.InputSet, Shard: planned.Options.Shard.Share(),
 	}
 	if missed(result) {
 		d.Code = record.CodeMiss

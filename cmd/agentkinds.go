@@ -37,7 +37,7 @@ func (a *app) openProgram(t target) (o opened, errs []error) {
 		o.client = client
 		return o, errs
 	}
-	s, key, err := a.server(t, servers())
+	s, key, err := a.serverOf(t, servers())
 	if err != nil {
 		return o, append(errs, err)
 	}

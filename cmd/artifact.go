@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -185,26 +184,6 @@ func viewArtifact(s store.Artifact) view.Artifact {
 	}
 }
 
-// artifact finds an artifact of the workspace.
-func (a *app) artifact(ctx context.Context, selector string) (store.Artifact, *store.DB, error) {
-	workspace, err := a.workspaceName()
-	if err != nil {
-		return store.Artifact{}, nil, err
-	}
-	db, ok, err := a.reading(ctx)
-	if err != nil {
-		return store.Artifact{}, nil, err
-	}
-	if ok {
-		found, err := db.Artifact(ctx, workspace, strings.TrimSpace(selector))
-		if !errors.Is(err, store.ErrNotFound) {
-			return found, db, err
-		}
-	}
-	return store.Artifact{}, nil, (&failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("there is no artifact %q in the workspace %s", selector, workspace)}).
-		hint("agentclash artifact list")
-}
-
 type artifactFilter struct {
 	page             listOptions
 	run, agent, kind string
@@ -300,8 +279,8 @@ SHA-256 are checked first of all; a file that is there is kept without --force.`
 	return c
 }
 
-func runArtifactDownload(ctx context.Context, a *app, selector, to string, force bool) error {
-	found, db, err := a.artifact(ctx, selector)
+func runArtifactDownload(ctx context.Context, a *app, which, to string, force bool) error {
+	found, db, err := a.artifact(ctx, which)
 	if err != nil {
 		return err
 	}
@@ -354,16 +333,3 @@ func safeName(name, id string) string {
 }
 
 var reserved = regexp.MustCompile(`^(CON|PRN|AUX|NUL|COM[0-9]|LPT[0-9])$`)
-
-// bounded is a buffer that takes at most so many bytes.
-type bounded struct {
-	bytes.Buffer
-	most int
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > b.most {
-		return 0, fmt.Errorf("it has more than %d bytes", b.most)
-	}
-	return b.Buffer.Write(p)
-}

@@ -143,7 +143,7 @@ func newBaselineShow(a *app) *cobra.Command {
 				return err
 			}
 			if ok {
-				found, set, err := a.baselineFor(ctx, db, workspace, o.slug, o.name)
+				found, set, err := baselineFor(ctx, a, db, workspace, o.slug, o.name)
 				if err != nil {
 					return err
 				}

@@ -34,7 +34,7 @@ func bookmarked(s side) comparand {
 // baselineFor finds what a pack's runs are compared with: the baseline of a name,
 // "" being the ordinary one, or a file. Slug "" is the only pack that has such a
 // baseline. ok is false when there is none.
-func (a *app) baselineFor(ctx context.Context, db *store.DB, workspace, slug, selector string) (c comparand, ok bool, err error) {
+func baselineFor(ctx context.Context, a *app, db *store.DB, workspace, slug, selector string) (c comparand, ok bool, err error) {
 	if looksLikePath(selector) {
 		c, err = a.fileBaseline(selector)
 		return c, err == nil, err
@@ -49,10 +49,10 @@ func (a *app) baselineFor(ctx context.Context, db *store.DB, workspace, slug, se
 
 // baselineBeside is baselineFor, which takes the baseline of the only pack that has
 // one where the pack of that slug has none.
-func (a *app) baselineBeside(ctx context.Context, db *store.DB, workspace, slug, selector string) (comparand, bool, error) {
-	c, ok, err := a.baselineFor(ctx, db, workspace, slug, selector)
+func baselineBeside(ctx context.Context, a *app, db *store.DB, workspace, slug, selector string) (comparand, bool, error) {
+	c, ok, err := baselineFor(ctx, a, db, workspace, slug, selector)
 	if err == nil && !ok && slug != "" {
-		return a.baselineFor(ctx, db, workspace, "", selector)
+		return baselineFor(ctx, a, db, workspace, "", selector)
 	}
 	return c, ok, err
 }
@@ -137,7 +137,7 @@ standard output.`,
 			if err != nil {
 				return err
 			}
-			found, ok, err := a.baselineFor(ctx, db, workspace, o.slug, o.name)
+			found, ok, err := baselineFor(ctx, a, db, workspace, o.slug, o.name)
 			if err != nil {
 				return err
 			}

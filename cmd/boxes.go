@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/agentclash/agentclash/cmd/config"
+	"github.com/agentclash/agentclash/pack"
 
 	"github.com/agentclash/agentclash/engine/plan"
 
@@ -111,4 +113,24 @@ func boxFailure(kind string, err error) error {
 		return &failure{status: statusUnavailable, code: "sandbox_engine", err: err}
 	}
 	return (&failure{status: statusUnavailable, code: "docker_unavailable", err: err}).hint("agentclash doctor")
+}
+
+// closeBoxes removes what a provider of sandboxes has opened; nil has none.
+func (a *app) closeBoxes(ctx context.Context, boxes sandbox.Provider) {
+	if boxes == nil {
+		return
+	}
+	closing, stop := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer stop()
+	if err := boxes.Close(closing); err != nil {
+		a.say("! some sandboxes could not be removed: %v; agentclash sandbox gc tries again", err)
+	}
+}
+
+// templateOf is the image or template that a pack names, "" for none.
+func templateOf(p *pack.Pack) string {
+	if p.Version.Sandbox == nil {
+		return ""
+	}
+	return p.Version.Sandbox.SandboxTemplateID
 }

@@ -97,9 +97,9 @@ func (a *app) readAgent(file string) (agentSpec, error) {
 	return agentSpec{got.agent, doc, digest}, err
 }
 
-// build finds a build: one of the store, or one that the repository has an agent
+// findBuild finds a build: one of the store, or one that the repository has an agent
 // spec of, whose ID is "".
-func (a *app) build(ctx context.Context, selector string) (store.Resource, error) {
+func (a *app) findBuild(ctx context.Context, selector string) (store.Resource, error) {
 	r, err := a.resource(ctx, store.Build, "build", selector)
 	if f := (*failure)(nil); errors.As(err, &f) && f.status == statusNotFound && a.agentFile(selector) != "" {
 		return store.Resource{Kind: store.Build, Name: strings.TrimSpace(selector), Document: json.RawMessage("{}")}, nil
@@ -109,7 +109,7 @@ func (a *app) build(ctx context.Context, selector string) (store.Resource, error
 
 // keptBuild is build, which the store has when it returns.
 func (a *app) keptBuild(ctx context.Context, selector string) (store.Resource, *store.DB, error) {
-	r, err := a.build(ctx, selector)
+	r, err := a.findBuild(ctx, selector)
 	if err == nil && r.ID == "" {
 		r, err = a.keepResource(ctx, store.Build, r.Name, buildDocument{})
 	}
@@ -162,7 +162,7 @@ func (a *app) builtAgent(ctx context.Context, ref string) (spec.Agent, store.Bui
 		agent, err := spec.ReadDocument(v.Document)
 		return agent, v, err
 	}
-	r, err := a.build(ctx, name)
+	r, err := a.findBuild(ctx, name)
 	if err != nil {
 		return spec.Agent{}, store.BuildVersion{}, err
 	}
@@ -352,7 +352,7 @@ func newBuildGet(a *app) *cobra.Command {
 		Use: "get BUILD", Short: "Show a build and its versions", Args: exactArgs("BUILD"),
 		Example: "  agentclash build get reviewer",
 		RunE: func(c *cobra.Command, args []string) error {
-			r, err := a.build(c.Context(), args[0])
+			r, err := a.findBuild(c.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -45,7 +45,7 @@ func newVersionList(a *app) *cobra.Command {
 			if err := page.check(); err != nil {
 				return err
 			}
-			r, err := a.build(c.Context(), args[0])
+			r, err := a.findBuild(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ func runVersionCreate(ctx context.Context, a *app, o versionOptions, build strin
 	if o.file != "" && o.template != "" {
 		return usage("--spec-file and --template are two agent specs: choose one")
 	}
-	r, err := a.build(ctx, build)
+	r, err := a.findBuild(ctx, build)
 	if err != nil {
 		return err
 	}

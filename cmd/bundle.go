@@ -28,7 +28,7 @@ func (a *app) exportBundle(ctx context.Context, db *store.DB, r store.Run, name 
 	if r.Active() {
 		return usage("run %s is %s: a bundle is of a run that is over", r.Name, r.Status).hint("agentclash run get %s", short(r.ID))
 	}
-	secrets, err := a.knownSecrets(ctx, db, r)
+	secrets, err := a.secretsOf(ctx, db, r)
 	if err != nil {
 		return err
 	}

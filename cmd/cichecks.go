@@ -111,9 +111,9 @@ func (a *app) ciCandidate(ctx context.Context, m *ci.Manifest, o *startOptions) 
 		o.deployments = []string{d.Name}
 		return err
 	case d == (ci.Deployment{Model: d.Model}):
-		agents, err := a.unnamedAgents(ctx, []string{d.Model}, nil)
-		if err == nil && agents[0].Provider == provider.Scripted && o.tape.replay == "" {
-			_, err = a.scriptSource(agents[0].Model)
+		named, err := a.unnamedAgents(ctx, []string{d.Model}, nil)
+		if err == nil && named[0].Provider == provider.Scripted && o.tape.replay == "" {
+			_, err = a.scriptSource(named[0].Model)
 		}
 		o.models = []string{d.Model}
 		return err
@@ -216,7 +216,7 @@ func (a *app) ciComparand(ctx context.Context, b ci.Baseline, t ci.Target) (comp
 	}
 	switch b.Strategy() {
 	case ci.StrategyNamed:
-		found, ok, err := a.baselineFor(ctx, db, workspace, t.Slug, store.Baseline+":"+b.Name)
+		found, ok, err := baselineFor(ctx, a, db, workspace, t.Slug, store.Baseline+":"+b.Name)
 		if err == nil && !ok {
 			err = fmt.Errorf("no baseline %q of the pack %s is set: %w", b.Name, t.Slug, store.ErrNotFound)
 		}
@@ -224,7 +224,7 @@ func (a *app) ciComparand(ctx context.Context, b ci.Baseline, t ci.Target) (comp
 	case ci.StrategyDeployment:
 		return a.latestOf(ctx, db, workspace, t.Slug, b.DeploymentID)
 	}
-	s, err := a.side(ctx, db, b.RunID, b.RunAgentID, headlines)
+	s, err := a.findSide(ctx, db, b.RunID, b.RunAgentID, headlines)
 	return bookmarked(s), err
 }
 

@@ -85,7 +85,7 @@ func (j *ciJob) writeArtifacts(ctx context.Context) {
 		return
 	}
 	at := func(name string) string { return filepath.Join(j.o.artifactDir, name) }
-	run, err := j.viewPlannedRun(ctx, j.db, j.run)
+	run, err := j.app.viewPlannedRun(ctx, j.db, j.run)
 	if err == nil {
 		j.keep("run", at("run.json"), asJSON(struct {
 			ci.Header
@@ -177,7 +177,7 @@ func (j *ciJob) report(ctx context.Context) reports.Run {
 		}
 	}
 	if j.run.ID != "" {
-		r = j.reportRun(j.run)
+		r = j.app.reportRun(j.run)
 		if j.side.agent.ID != "" {
 			lane := reportLane(ctx, j.db, j.side.agent)
 			if j.judged != nil {
@@ -255,10 +255,10 @@ func (j *ciJob) promoteFailures(ctx context.Context) *ci.Promotions {
 		if suites := j.m.Evaluation.RegressionSuites; len(suites) > 0 {
 			wish.Suite = suites[0]
 		}
-		f, err := j.failureOf(ctx, j.db, j.run, reviewer.packs[j.run.PackID], i)
+		f, err := j.app.failureOf(ctx, j.db, j.run, reviewer.packs[j.run.PackID], i)
 		var made view.Promotion
 		if err == nil {
-			made, err = j.promoteOne(ctx, j.db, j.run, wish, f)
+			made, err = j.app.promoteOne(ctx, j.db, j.run, wish, f)
 		}
 		switch {
 		case err != nil:

@@ -83,24 +83,24 @@ func (j *ciJob) prepare(ctx context.Context) (o startOptions, status int) {
 		return o, j.failed(err)
 	}
 	j.result.FailOn = j.m.Gate.FailOn
-	if err := j.ciPaths(j.m); err != nil {
+	if err := j.app.ciPaths(j.m); err != nil {
 		return o, j.failed(err)
 	}
 	if j.result.WorkspaceID, err = j.workspaceName(); err != nil {
 		return o, j.failed(err)
 	}
-	p, _, err := j.loadPack(ctx, j.m.Evaluation.PackRef())
+	p, _, err := j.app.loadPack(ctx, j.m.Evaluation.PackRef())
 	if err != nil {
 		return o, j.failed(err)
 	}
-	if j.policy, err = j.ciPolicy(j.m); err != nil {
+	if j.policy, err = j.app.ciPolicy(j.m); err != nil {
 		return o, j.failed(err)
 	}
-	if o, err = j.ciOptions(ctx, j.m, j.o.record); err != nil {
+	if o, err = j.app.ciOptions(ctx, j.m, j.o.record); err != nil {
 		return o, j.failed(err)
 	}
 	var resolution ci.Resolution
-	j.baseline, resolution, err = j.ciBaseline(ctx, j.m, p)
+	j.baseline, resolution, err = j.app.ciBaseline(ctx, j.m, p)
 	j.result.Resolution = &resolution
 	if err != nil {
 		return o, j.failed(err)
@@ -197,7 +197,7 @@ func (j *ciJob) judge(ctx context.Context) int {
 	}
 	judged := j.app.judge(j.baseline.side, j.side, j.policy)
 	var err error
-	if judged.gate, err = j.keepGate(ctx, j.baseline.side, j.side, judged.gate); err != nil {
+	if judged.gate, err = j.app.keepGate(ctx, j.baseline.side, j.side, judged.gate); err != nil {
 		return j.failed(err)
 	}
 	j.judged = &judged
@@ -254,7 +254,7 @@ func (j *ciJob) readRun(ctx context.Context) (err error) {
 	if n := len(j.planned.Agents); n != 1 {
 		return usage("the recording %s is of %d agents: name the candidate in the manifest", j.m.Evaluation.Replay, n)
 	}
-	j.side, err = j.agentSide(ctx, j.db, j.ran.Agents[0].RunAgentID, explained)
+	j.side, err = j.app.agentSide(ctx, j.db, j.ran.Agents[0].RunAgentID, explained)
 	return err
 }
 
@@ -274,7 +274,7 @@ func (j *ciJob) finish(ctx context.Context, status int) error {
 	j.writeArtifacts(ctx)
 	j.writeAllReports(ctx)
 	if j.o.outputs {
-		if err := j.githubOutput("run-id", r.Candidate.RunID, "gate-verdict", string(r.GateVerdict)); err != nil {
+		if err := j.app.githubOutput("run-id", r.Candidate.RunID, "gate-verdict", string(r.GateVerdict)); err != nil {
 			r.Reports = append(r.Reports, ci.Report{Kind: "github-output", Path: j.p.Getenv("GITHUB_OUTPUT"), Error: err.Error()})
 			j.say("! %v", err)
 		}

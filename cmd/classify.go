@@ -67,3 +67,14 @@ func classifyType(err error) *failure {
 	}
 	return &failure{status: statusError, code: "command_failed", err: err}
 }
+
+// joinFailures keeps the status and hint of the first failure.
+func joinFailures(errs []error) error {
+	var first *failure
+	if len(errs) == 1 || !errors.As(errs[0], &first) {
+		return errors.Join(errs...)
+	}
+	all := *first
+	all.err = errors.Join(errs...)
+	return &all
+}

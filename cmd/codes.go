@@ -3,6 +3,7 @@ package cmd
 import (
 	"github.com/agentclash/agentclash/cmd/errcode"
 	"github.com/agentclash/agentclash/cmd/manual"
+	"github.com/agentclash/agentclash/cmd/view"
 )
 
 // ExitCodes are the statuses that commands end with, the same for all of them.
@@ -45,6 +46,6 @@ func statusEnums() []manual.StatusEnum {
 		{Resource: "gate_verdict", Values: []string{"pass", "warn", "fail", "insufficient_evidence"}},
 		{Resource: "regression_suite", Values: []string{"active", "archived"}},
 		{Resource: "regression_case", Values: []string{"proposed", "active", "muted", "archived", "rejected"}},
-		{Resource: "doctor_check", Values: []string{checkOK, checkInfo, checkWarn, checkFail}},
+		{Resource: "doctor_check", Values: []string{view.CheckOK, view.CheckInfo, view.CheckWarn, view.CheckFail}},
 	}
 }

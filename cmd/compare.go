@@ -162,13 +162,13 @@ func (a *app) anySide(ctx context.Context, db *store.DB, selector, agent, beside
 	case selector == store.Baseline && agent == "":
 		name = store.DefaultBaseline
 	default:
-		return a.side(ctx, db, selector, agent, headlines)
+		return a.findSide(ctx, db, selector, agent, headlines)
 	}
 	workspace, err := a.workspaceName()
 	if err != nil {
 		return side{}, err
 	}
-	found, ok, err := a.baselineBeside(ctx, db, workspace, beside, name)
+	found, ok, err := baselineBeside(ctx, a, db, workspace, beside, name)
 	switch {
 	case err != nil:
 		return side{}, err
@@ -226,17 +226,17 @@ func runCompareLatest(ctx context.Context, a *app, slug, agent string, against r
 	if err != nil {
 		return err
 	}
-	find := a.baselineFor
+	find := baselineFor
 	if slug == "" {
 		newest, _, err := db.Runs(ctx, store.RunFilter{Workspace: workspace, Limit: 1})
 		if err != nil {
 			return err
 		}
 		if len(newest) > 0 {
-			slug, find = newest[0].Pack.Slug, a.baselineBeside
+			slug, find = newest[0].Pack.Slug, baselineBeside
 		}
 	}
-	found, ok, err := find(ctx, db, workspace, slug, against.baseline)
+	found, ok, err := find(ctx, a, db, workspace, slug, against.baseline)
 	if err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func (a *app) compareWith(ctx context.Context, db *store.DB, baseline comparand,
 	if len(o.reports.list) > 0 {
 		how = explained
 	}
-	candidate, err := a.side(ctx, db, o.candidate, o.candidateAgent, how)
+	candidate, err := a.findSide(ctx, db, o.candidate, o.candidateAgent, how)
 	if err != nil {
 		return err
 	}
@@ -335,7 +335,7 @@ func (a *app) gateRun(ctx context.Context, runID string, against reference) erro
 	if err != nil {
 		return err
 	}
-	baseline, ok, err := a.baselineFor(ctx, db, workspace, r.Pack.Slug, against.baseline)
+	baseline, ok, err := baselineFor(ctx, a, db, workspace, r.Pack.Slug, against.baseline)
 	if err != nil {
 		return err
 	}

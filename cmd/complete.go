@@ -30,11 +30,11 @@ type nouns func(ctx context.Context, db *store.DB, ws string) ([]cobra.Completio
 // a file is left to the shell.
 func (a *app) completing(root *cobra.Command) {
 	args := map[string]nouns{
-		"RUN": runsOffered, "RUN|TRIAL": runsOffered, "DEPLOYMENT": a.deploymentsOffered, "ACCOUNT": accountsOffered,
+		"RUN": runsOffered, "RUN|TRIAL": runsOffered, "DEPLOYMENT": deploymentsOffered(a), "ACCOUNT": accountsOffered,
 		"SESSION": sessionsOffered, "PACK": packsOffered, "CASE": casesOffered,
 	}
 	flags := map[string]nouns{
-		"deployment": a.deploymentsOffered, "account": accountsOffered, "session": sessionsOffered, "run": runsOffered, "candidate": runsOffered,
+		"deployment": deploymentsOffered(a), "account": accountsOffered, "session": sessionsOffered, "run": runsOffered, "candidate": runsOffered,
 		"baseline": baselinesOffered, "agent": agentsOffered, "baseline-agent": agentsOffered, "candidate-agent": agentsOffered,
 		"case": casesOffered, "input-set": inputSetsOffered,
 	}
@@ -91,7 +91,7 @@ func (a *app) completeBy(known nouns) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, stop := context.WithTimeout(c.Context(), completionTime)
 		defer stop()
-		list, err := a.known(ctx, known)
+		list, err := a.fromStore(ctx, known)
 		if err != nil || len(list) == 0 {
 			return nil, cobra.ShellCompDirectiveDefault // a file may be meant
 		}
@@ -99,7 +99,7 @@ func (a *app) completeBy(known nouns) cobra.CompletionFunc {
 	}
 }
 
-func (a *app) known(ctx context.Context, known nouns) ([]cobra.Completion, error) {
+func (a *app) fromStore(ctx context.Context, known nouns) ([]cobra.Completion, error) {
 	ws, err := a.workspaceName()
 	if err != nil {
 		return nil, err
@@ -162,13 +162,16 @@ func sessionsOffered(ctx context.Context, db *store.DB, ws string) (list []cobra
 	return list, err
 }
 
-func (a *app) deploymentsOffered(ctx context.Context, _ *store.DB, _ string) (list []cobra.Completion, err error) {
-	a.quiet = true // what is wrong with the repository's is said elsewhere
-	deployments, err := a.storedDeployments(ctx)
-	for _, d := range deployments {
-		list = offer(list, d.Name, "", d.Target)
+// deploymentsOffered are those of the repository and of the store.
+func deploymentsOffered(a *app) nouns {
+	return func(ctx context.Context, _ *store.DB, _ string) (list []cobra.Completion, err error) {
+		a.quiet = true // what is wrong with the repository's is said elsewhere
+		deployments, err := a.storedDeployments(ctx)
+		for _, d := range deployments {
+			list = offer(list, d.Name, "", d.Target)
+		}
+		return list, err
 	}
-	return list, err
 }
 
 func accountsOffered(ctx context.Context, db *store.DB, ws string) (list []cobra.Completion, err error) {

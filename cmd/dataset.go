@@ -319,40 +319,6 @@ func unfit(file string, err error) error {
 	return f
 }
 
-// readBounded reads a file, or stdin for -, of at most so many bytes.
-func (a *app) readBounded(file string, most int64) ([]byte, error) {
-	in := a.p.In
-	if file != stdoutPath {
-		info, err := os.Stat(a.path(file))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, &failure{status: statusNotFound, code: "file_not_found", err: fmt.Errorf("read %s: no such file", file)}
-		case err != nil:
-		case info.IsDir():
-			return nil, usage("%s is a directory", file)
-		case !info.Mode().IsRegular() && !strings.HasPrefix(filepath.ToSlash(file), "/dev/"): // opening a pipe that nobody writes to waits for ever
-			return nil, usage("%s is a pipe or a device: hand it over on stdin, with - for the file", file)
-		}
-		f, err := os.Open(a.path(file))
-		if at := (*fs.PathError)(nil); errors.As(err, &at) {
-			err = at.Err // it names the file once more, in full
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", file, err)
-		}
-		defer f.Close()
-		in = f
-	}
-	src, err := io.ReadAll(io.LimitReader(in, most+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", file, err)
-	}
-	if int64(len(src)) > most {
-		return nil, usage("%s is longer than %d MiB", file, most>>20)
-	}
-	return src, nil
-}
-
 // checkEdited sees that what is to be written is a valid pack.
 func (a *app) checkEdited(file string, src []byte) error {
 	var beside fs.FS // nil: a directory that is still to be made has no assets

@@ -11,7 +11,6 @@ import (
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/pack/convert"
 	"github.com/agentclash/agentclash/pack/regression"
-	"github.com/agentclash/agentclash/scoring/review"
 )
 
 // maxProposed is how many cases are put into a suite at once: people look at each.
@@ -162,18 +161,6 @@ func (a *app) writeProposed(s suiteFile, cases []regression.Case) (err error) {
 		return err
 	}
 	return a.writeSuite(s.path, s.src, src)
-}
-
-// newSuite is a suite that is not there yet, named by its file.
-func (a *app) newSuite(path, selector, slug string) (*regression.Suite, error) {
-	name := selector
-	if looksLikePath(selector) {
-		name = suiteNameOf(path)
-		if err := regression.CheckName(name); err != nil {
-			return nil, usage("%s: %w", a.shown(path), err)
-		}
-	}
-	return regression.New(name, slug, review.Warning, "", a.p.Now()), nil
 }
 
 func (a *app) sayProposed(d suiteImportDocument) {

@@ -13,7 +13,7 @@ func newDeploymentGet(a *app) *cobra.Command {
 		Use: "get DEPLOYMENT", Short: "Show a deployment with all that it says", Args: exactArgs("DEPLOYMENT"),
 		Example: "  agentclash deployment get prod\n  agentclash deployment get prod --json",
 		RunE: func(c *cobra.Command, args []string) error {
-			d, err := a.definition(c.Context(), args[0])
+			d, err := a.defined(c.Context(), args[0])
 			if err != nil {
 				return err
 			}

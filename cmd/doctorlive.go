@@ -19,16 +19,16 @@ const liveTime = 20 * time.Second
 func (a *app) checkLive(ctx context.Context) []view.Check {
 	all, err := a.accounts(ctx)
 	if err != nil {
-		return []view.Check{{Name: "live", Status: checkFail, Detail: err.Error()}}
+		return []view.Check{{Name: "live", Status: view.CheckFail, Detail: err.Error()}}
 	}
 	if len(all) == 0 {
-		return []view.Check{{Name: "live", Status: checkInfo, Detail: "there is no key and no provider account to try"}}
+		return []view.Check{{Name: "live", Status: view.CheckInfo, Detail: "there is no key and no provider account to try"}}
 	}
 	checks := make([]view.Check, len(all))
 	for i, shown := range all {
 		account, err := a.account(ctx, shown.Name)
 		if err != nil {
-			checks[i] = view.Check{Name: "live", Status: checkFail, Detail: err.Error()}
+			checks[i] = view.Check{Name: "live", Status: view.CheckFail, Detail: err.Error()}
 			continue
 		}
 		checks[i] = a.checkAccount(ctx, account)
@@ -37,7 +37,7 @@ func (a *app) checkLive(ctx context.Context) []view.Check {
 }
 
 func (a *app) checkAccount(ctx context.Context, account store.Account) view.Check {
-	c := view.Check{Name: "live", Status: checkOK, Metadata: map[string]string{"account": account.Name, "provider": account.Provider}}
+	c := view.Check{Name: "live", Status: view.CheckOK, Metadata: map[string]string{"account": account.Name, "provider": account.Provider}}
 	began := a.p.Now()
 	model := ""
 	client, err := a.accountClient(account)
@@ -47,7 +47,7 @@ func (a *app) checkAccount(ctx context.Context, account store.Account) view.Chec
 		model, err = askAccount(ctx, client, account, "")
 	}
 	if err != nil {
-		c.Status, c.Detail = checkFail, account.Name+": "+strings.ReplaceAll(err.Error(), "\n", "; ")
+		c.Status, c.Detail = view.CheckFail, account.Name+": "+strings.ReplaceAll(err.Error(), "\n", "; ")
 		c.NextStep = "agentclash infra provider-account test " + account.Name
 		return c
 	}
@@ -58,7 +58,7 @@ func (a *app) checkAccount(ctx context.Context, account store.Account) view.Chec
 
 // checkKeys says where the key of each provider is found, never what it is.
 func (a *app) checkKeys() view.Check {
-	c := view.Check{Name: "provider_keys", Status: checkInfo, Metadata: map[string]string{}}
+	c := view.Check{Name: "provider_keys", Status: view.CheckInfo, Metadata: map[string]string{}}
 	var found, missing []string
 	for _, s := range servers() {
 		if s.keyVar == "" {
@@ -66,7 +66,7 @@ func (a *app) checkKeys() view.Check {
 		}
 		source, err := a.keySource(s.keyVar)
 		if err != nil {
-			return view.Check{Name: c.Name, Status: checkFail, Detail: err.Error(), NextStep: "agentclash secret list"}
+			return view.Check{Name: c.Name, Status: view.CheckFail, Detail: err.Error(), NextStep: "agentclash secret list"}
 		}
 		c.Metadata[s.provider] = cmp.Or(source, "missing")
 		if source == "" {
@@ -76,7 +76,7 @@ func (a *app) checkKeys() view.Check {
 		found = append(found, s.provider+" ("+source+")")
 	}
 	if len(found) > 0 {
-		c.Status, c.Detail = checkOK, "found: "+strings.Join(found, ", ")
+		c.Status, c.Detail = view.CheckOK, "found: "+strings.Join(found, ", ")
 		return c
 	}
 	c.Detail = "none found; scripted agents and local servers need none"
@@ -89,7 +89,7 @@ func (a *app) keySource(name string) (string, error) {
 	if a.p.Getenv(name) != "" || a.p.Getenv("AGENTCLASH_SECRET_"+name) != "" {
 		return "environment", nil
 	}
-	secrets, err := a.secretStore()
+	secrets, err := a.openSecrets()
 	if err != nil {
 		return "", err
 	}

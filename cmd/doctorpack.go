@@ -27,26 +27,26 @@ func (a *app) checkPack(ctx context.Context, p *pack.Pack, workspace, kind strin
 	for _, s := range p.InputSets {
 		cases += len(s.Cases)
 	}
-	sets := view.Check{Name: "pack_input_sets", Status: checkOK, Detail: fmt.Sprintf("%d input set(s), %d case(s)", len(p.InputSets), cases)}
+	sets := view.Check{Name: "pack_input_sets", Status: view.CheckOK, Detail: fmt.Sprintf("%d input set(s), %d case(s)", len(p.InputSets), cases)}
 	if cases == 0 {
-		sets.Status, sets.NextStep = checkFail, "add cases under input_sets: docs/packs.md"
+		sets.Status, sets.NextStep = view.CheckFail, "add cases under input_sets: docs/packs.md"
 	}
 	return []view.Check{
-		{Name: "pack_manifest", Status: checkOK, Detail: fmt.Sprintf("%s v%d is valid", p.Pack.Slug, p.Version.Number)},
+		{Name: "pack_manifest", Status: view.CheckOK, Detail: fmt.Sprintf("%s v%d is valid", p.Pack.Slug, p.Version.Number)},
 		sets, a.checkPackSecrets(p), a.checkPackDeployments(ctx, p), a.checkPackSandbox(ctx, p, kind, answers, image),
 	}
 }
 
 // checkPackSecrets sees that what a pack's tools use is set.
 func (a *app) checkPackSecrets(p *pack.Pack) view.Check {
-	c := view.Check{Name: "pack_secrets", Status: checkOK, Detail: "its tools use none"}
+	c := view.Check{Name: "pack_secrets", Status: view.CheckOK, Detail: "its tools use none"}
 	names := p.ToolSecrets()
 	if len(names) == 0 {
 		return c
 	}
 	c.Detail = "set: " + strings.Join(names, ", ")
 	if _, err := a.toolSecrets(p); err != nil {
-		c.Status, c.Detail = checkFail, err.Error()
+		c.Status, c.Detail = view.CheckFail, err.Error()
 		var known *failure
 		if errors.As(err, &known) {
 			c.NextStep = known.next
@@ -57,10 +57,10 @@ func (a *app) checkPackSecrets(p *pack.Pack) view.Check {
 
 // checkPackDeployments looks for a deployment that the pack can be run with.
 func (a *app) checkPackDeployments(ctx context.Context, p *pack.Pack) view.Check {
-	c := view.Check{Name: "pack_deployments", Status: checkInfo, Detail: "none is stored; --model PROVIDER/MODEL needs none"}
+	c := view.Check{Name: "pack_deployments", Status: view.CheckInfo, Detail: "none is stored; --model PROVIDER/MODEL needs none"}
 	stored, err := a.storedDeployments(ctx)
 	if err != nil {
-		return view.Check{Name: c.Name, Status: checkFail, Detail: err.Error()}
+		return view.Check{Name: c.Name, Status: view.CheckFail, Detail: err.Error()}
 	}
 	var fit []string
 	var why error
@@ -80,10 +80,10 @@ func (a *app) checkPackDeployments(ctx context.Context, p *pack.Pack) view.Check
 	case len(stored) == 0:
 		c.NextStep = "agentclash deployment create --name next --model openai/gpt-4.1-mini"
 	case len(fit) == 0:
-		c.Status, c.Detail = checkWarn, fmt.Sprintf("none of the %d that are stored can run it: %v", len(stored), why)
+		c.Status, c.Detail = view.CheckWarn, fmt.Sprintf("none of the %d that are stored can run it: %v", len(stored), why)
 		c.NextStep = "agentclash deployment create --help"
 	default:
-		c.Status, c.Detail = checkOK, "can run it: "+strings.Join(fit, ", ")
+		c.Status, c.Detail = view.CheckOK, "can run it: "+strings.Join(fit, ", ")
 	}
 	return c
 }
@@ -94,18 +94,18 @@ func (a *app) checkPackSandbox(ctx context.Context, p *pack.Pack, kind string, a
 	needs := plan.NeedsOf(p)
 	c := packSandbox(needs, kind, answers)
 	c.Name = "pack_sandbox"
-	absent := kind != sandboxScratch && image.Status != checkOK && p.Version.Sandbox == nil
-	if c.Status != checkOK || !needs.Box || kind == sandboxE2B || len(needs.Spec.Packages) > 0 || answers && absent {
+	absent := kind != sandboxScratch && image.Status != view.CheckOK && p.Version.Sandbox == nil
+	if c.Status != view.CheckOK || !needs.Box || kind == sandboxE2B || len(needs.Spec.Packages) > 0 || answers && absent {
 		return c
 	}
 	ctx, stop := context.WithTimeout(ctx, tryTime)
 	defer stop()
-	boxes, err := a.localBoxes(ctx, kind, (&startOptions{}).imageFor(p), answers)
+	boxes, err := a.localBoxes(ctx, kind, templateOf(p), answers)
 	if err == nil {
 		err = tryBox(ctx, boxes, needs.Spec)
 	}
 	if err != nil {
-		c.Status, c.Detail, c.NextStep = checkFail, "no sandbox can be started: "+err.Error(), "agentclash sandbox gc; agentclash doctor"
+		c.Status, c.Detail, c.NextStep = view.CheckFail, "no sandbox can be started: "+err.Error(), "agentclash sandbox gc; agentclash doctor"
 		return c
 	}
 	c.Detail += "; one was started and removed"

@@ -28,9 +28,9 @@ const otherHome = "export AGENTCLASH_HOME=DIR"
 func (a *app) checkStore(ctx context.Context) view.Check {
 	path, err := a.storePath()
 	if err != nil {
-		return view.Check{Name: "store", Status: checkFail, Detail: err.Error(), NextStep: otherHome}
+		return view.Check{Name: "store", Status: view.CheckFail, Detail: err.Error(), NextStep: otherHome}
 	}
-	c := view.Check{Name: "store", Status: checkOK, Metadata: map[string]string{"path": path}}
+	c := view.Check{Name: "store", Status: view.CheckOK, Metadata: map[string]string{"path": path}}
 	_, ok, err := a.tidied(ctx)
 	if err == nil && !ok {
 		return checkNewStore(c, path)
@@ -43,16 +43,16 @@ func (a *app) checkStore(ctx context.Context) view.Check {
 		info, err = a.opened.db.Info(ctx)
 	}
 	if err != nil {
-		c.Status, c.Detail, c.NextStep = checkFail, err.Error(), otherHome
+		c.Status, c.Detail, c.NextStep = view.CheckFail, err.Error(), otherHome
 		return c
 	}
 	c.Detail = fmt.Sprintf("%s, schema %d, %d runs, %.1f MB", info.Path, info.Schema, info.Runs, float64(info.Bytes)/1e6)
 	c.Metadata["schema"], c.Metadata["journal"] = strconv.Itoa(info.Schema), info.Journal
 	switch {
 	case info.ReadOnly:
-		c.Status, c.Detail, c.NextStep = checkWarn, c.Detail+"; it can be read, not written", otherHome
+		c.Status, c.Detail, c.NextStep = view.CheckWarn, c.Detail+"; it can be read, not written", otherHome
 	case info.Journal != "wal":
-		c.Status, c.NextStep = checkWarn, otherHome
+		c.Status, c.NextStep = view.CheckWarn, otherHome
 		c.Detail += "; its log is not a WAL (" + info.Journal + "), which a network file system may be the reason of: others wait while one writes"
 	}
 	return room(c, filepath.Dir(path))
@@ -69,15 +69,15 @@ func checkNewStore(c view.Check, path string) view.Check {
 	}
 	f, err := os.CreateTemp(dir, ".agentclash-doctor-*")
 	if err != nil {
-		c.Status, c.Detail, c.NextStep = checkFail, fmt.Sprintf("%s cannot be made: %v", path, err), otherHome
+		c.Status, c.Detail, c.NextStep = view.CheckFail, fmt.Sprintf("%s cannot be made: %v", path, err), otherHome
 		return c
 	}
 	err = errors.Join(f.Close(), os.Remove(f.Name()))
 	if err != nil {
-		c.Status, c.Detail, c.NextStep = checkFail, fmt.Sprintf("%s cannot be made: %v", path, err), otherHome
+		c.Status, c.Detail, c.NextStep = view.CheckFail, fmt.Sprintf("%s cannot be made: %v", path, err), otherHome
 		return c
 	}
-	c.Status, c.Detail = checkInfo, path+" does not exist yet: the first run makes it"
+	c.Status, c.Detail = view.CheckInfo, path+" does not exist yet: the first run makes it"
 	return room(c, dir)
 }
 
@@ -90,7 +90,7 @@ func room(c view.Check, dir string) view.Check {
 	c.Detail += fmt.Sprintf(", %.1f GB free", float64(free)/1e9)
 	c.Metadata["free_bytes"] = strconv.FormatInt(free, 10)
 	if free < storeRoom {
-		c.Status, c.NextStep = checkWarn, "free some disk, or "+otherHome
+		c.Status, c.NextStep = view.CheckWarn, "free some disk, or "+otherHome
 	}
 	return c
 }
@@ -100,12 +100,12 @@ func (a *app) checkStored(ctx context.Context, workspace string) []view.Check {
 	const noPack, noDeployment = "agentclash challenge-pack init my-pack.yaml", "agentclash deployment create --name next --model openai/gpt-4.1-mini"
 	var checks []view.Check
 	count := func(name string, n int, err error, next string) {
-		c := view.Check{Name: name, Status: checkOK, Detail: strconv.Itoa(n)}
+		c := view.Check{Name: name, Status: view.CheckOK, Detail: strconv.Itoa(n)}
 		switch {
 		case err != nil:
-			c.Status, c.Detail = checkFail, err.Error()
+			c.Status, c.Detail = view.CheckFail, err.Error()
 		case n == 0:
-			c.Status, c.Detail, c.NextStep = checkInfo, "none", next
+			c.Status, c.Detail, c.NextStep = view.CheckInfo, "none", next
 		}
 		checks = append(checks, c)
 	}
@@ -136,11 +136,11 @@ func (a *app) checkStored(ctx context.Context, workspace string) []view.Check {
 // checkOrphans looks for what dead processes left: runs that can be resumed, and
 // sandboxes. What the store's check found in passing is gone already.
 func (a *app) checkOrphans(ctx context.Context, workspace string, engine bool) view.Check {
-	c := view.Check{Name: "orphans", Status: checkOK, Detail: "nothing is left behind"}
+	c := view.Check{Name: "orphans", Status: view.CheckOK, Detail: "nothing is left behind"}
 	var parts []string
 	left, err := a.collectScratch(ctx, true)
 	if err != nil {
-		return view.Check{Name: "orphans", Status: checkWarn, Detail: "look for scratch directories: " + err.Error(), NextStep: "agentclash sandbox gc"}
+		return view.Check{Name: "orphans", Status: view.CheckWarn, Detail: "look for scratch directories: " + err.Error(), NextStep: "agentclash sandbox gc"}
 	}
 	boxes := len(left)
 	if engine {
@@ -148,12 +148,12 @@ func (a *app) checkOrphans(ctx context.Context, workspace string, engine bool) v
 		defer stop()
 		found, err := a.collectDocker(ctx, true)
 		if err != nil {
-			return view.Check{Name: "orphans", Status: checkWarn, Detail: "look for containers: " + err.Error(), NextStep: "agentclash sandbox gc"}
+			return view.Check{Name: "orphans", Status: view.CheckWarn, Detail: "look for containers: " + err.Error(), NextStep: "agentclash sandbox gc"}
 		}
 		boxes += len(found.Containers)
 	}
 	if boxes > 0 {
-		c.Status, c.NextStep = checkWarn, "agentclash sandbox gc"
+		c.Status, c.NextStep = view.CheckWarn, "agentclash sandbox gc"
 		parts = append(parts, fmt.Sprintf("%d sandbox(es) of dead processes", boxes))
 	}
 	db, ok, err := a.reading(ctx)
@@ -164,7 +164,7 @@ func (a *app) checkOrphans(ctx context.Context, workspace string, engine bool) v
 	if err == nil && total > 0 {
 		parts = append(parts, fmt.Sprintf("%d interrupted run(s)", total))
 		if boxes == 0 {
-			c.Status, c.NextStep = checkInfo, "agentclash run resume "+short(runs[0].ID)
+			c.Status, c.NextStep = view.CheckInfo, "agentclash run resume "+short(runs[0].ID)
 		}
 	}
 	return orphans(c, parts)

@@ -48,7 +48,7 @@ none is named; 66 when there is no such run or rescoring.`,
 				selector = args[0]
 			}
 			ctx := c.Context()
-			return a.showScorecard(ctx, o, func(db *store.DB) (side, error) { return a.side(ctx, db, selector, agent, explained) })
+			return a.showScorecard(ctx, o, func(db *store.DB) (side, error) { return a.findSide(ctx, db, selector, agent, explained) })
 		},
 	}
 	o.addFlags(c.Flags())
@@ -185,7 +185,7 @@ func (a *app) scorecardDocument(ctx context.Context, db *store.DB, s side, again
 	if what, _ := s.part(); what != "" { // which is compared with nothing
 		return d, nil
 	}
-	base, ok, err := a.baselineFor(ctx, db, s.run.Workspace, s.run.Pack.Slug, against.baseline)
+	base, ok, err := baselineFor(ctx, a, db, s.run.Workspace, s.run.Pack.Slug, against.baseline)
 	if err == nil && !ok && against.baseline != "" {
 		err = noSuchBaseline(against.baseline)
 	}
@@ -216,23 +216,23 @@ type reference struct {
 	policy   *compare.Policy // nil: the default one
 	// judged is what the agents of a run were found to be, by their ids, so that
 	// the screen, the gate and the reports say the same; nil: nothing is kept.
-	judged map[string]verdictOf
+	judged map[string]opinion
 }
 
-// verdictOf is a judgement without the sides, which may be large.
-type verdictOf struct {
+// opinion is a judgement without the sides, which may be large.
+type opinion struct {
 	baseline   view.Bookmark
 	comparison compare.Comparison
 	gate       compare.GateResult
 }
 
 // of is the judgement by the baseline of a mark.
-func (j judgement) of(mark view.Bookmark) verdictOf {
-	return verdictOf{mark, j.comparison, j.gate}
+func (j judgement) of(mark view.Bookmark) opinion {
+	return opinion{mark, j.comparison, j.gate}
 }
 
 // judge holds a candidate against a baseline, once.
-func (r reference) judge(a *app, baseline comparand, candidate side) verdictOf {
+func (r reference) judge(a *app, baseline comparand, candidate side) opinion {
 	if v, ok := r.judged[candidate.agent.ID]; ok {
 		return v
 	}
@@ -241,7 +241,7 @@ func (r reference) judge(a *app, baseline comparand, candidate side) verdictOf {
 	return v
 }
 
-func (r reference) keep(agentID string, v verdictOf) {
+func (r reference) keep(agentID string, v opinion) {
 	if r.judged != nil {
 		r.judged[agentID] = v
 	}
@@ -261,4 +261,11 @@ func (a *app) judge(baseline, candidate side, policy compare.Policy) judgement {
 	j.gate = compare.Gate(policy, j.comparison, j.baseline, j.candidate)
 	j.gate.GeneratedAt = j.comparison.GeneratedAt
 	return j
+}
+
+func viewRescoring(r store.Rescoring) view.Rescoring {
+	return view.Rescoring{
+		RescoringID: r.ID, RunID: r.RunID, Pack: r.PackRef, SpecDigest: r.SpecDigest, Program: r.Program, CreatedAt: r.CreatedAt,
+		Rescored: r.Trials, Flipped: r.Flipped, Kept: r.Kept, LeftOut: r.LeftOut,
+	}
 }

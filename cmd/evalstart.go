@@ -12,10 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	reports "github.com/agentclash/agentclash/cmd/report"
-	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine"
 	"github.com/agentclash/agentclash/engine/peers"
-	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/engine/record"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
@@ -184,7 +182,7 @@ func (o *startOptions) check(a *app) error {
 	if err != nil {
 		return err
 	}
-	o.against.policy, o.against.judged = &policy, map[string]verdictOf{}
+	o.against.policy, o.against.judged = &policy, map[string]opinion{}
 	if o.gate && o.exitCode {
 		return usage("--gate and --exit-code both decide the exit status: choose one")
 	}
@@ -376,42 +374,10 @@ func (a *app) reached(planned *plan.Plan, p *pack.Pack, player *record.Player) (
 	return clients, secrets, err
 }
 
-// concurrency is how many trials run at once when nobody says: a sandbox costs
-// memory, a provider has rate limits, a script has neither.
-func concurrency(p *pack.Pack, deployments []plan.Deployment) int {
-	if plan.NeedsOf(p, deployments...).Box {
-		return 4
-	}
-	for _, d := range deployments {
-		if d.Provider != provider.Scripted {
-			return 8
-		}
-	}
-	return 32
-}
-
 // imageFor is the image that was asked for: by flag, by the pack, or none.
 func (o *startOptions) imageFor(p *pack.Pack) string {
 	return cmp.Or(o.image, templateOf(p))
 }
-
-// templateOf is the image or template that a pack names, "" for none.
-func templateOf(p *pack.Pack) string {
-	if p.Version.Sandbox == nil {
-		return ""
-	}
-	return p.Version.Sandbox.SandboxTemplateID
-}
-
-func planFailure(err error) error {
-	f := usage("plan the run: %w", err)
-	if errors.Is(err, pack.ErrNotFound) {
-		f.status, f.code = statusNotFound, "not_found"
-	}
-	return f
-}
-
-func short(id string) string { return view.ShortID(id) }
 
 // askStart asks a person for what the flags leave open.
 func (a *app) askStart(ctx context.Context, o *startOptions) error {

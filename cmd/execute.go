@@ -97,18 +97,6 @@ func (a *app) execute(ctx context.Context, e execution) (result engine.Result, e
 	return result, nil
 }
 
-// closeBoxes removes what a provider of sandboxes has opened; nil has none.
-func (a *app) closeBoxes(ctx context.Context, boxes sandbox.Provider) {
-	if boxes == nil {
-		return
-	}
-	closing, stop := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-	defer stop()
-	if err := boxes.Close(closing); err != nil {
-		a.say("! some sandboxes could not be removed: %v; agentclash sandbox gc tries again", err)
-	}
-}
-
 // checkPlanted sees that no secret that the pack plants is a real one: of the run,
 // of the secret store, or in a variable that a provider's key is looked for in.
 func (a *app) checkPlanted(e execution) error {
@@ -204,7 +192,7 @@ func (a *app) run(ctx context.Context, db *store.DB, e execution, around surroun
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	people := a.people(db, e)
+	people := a.peopleOf(db, e)
 	controls := new(engine.Controls)
 	screen, wait := a.screen(ctx, e, tui.Options{
 		Interrupt: func() { cancel(engine.ErrInterrupted) }, People: people.answers(ctx), Controls: controls,
@@ -291,28 +279,4 @@ func (a *app) beat(ctx context.Context, db *store.DB, runID string, cancel conte
 		}
 	})
 	return func() { close(done); wg.Wait() }
-}
-
-// snapshot stores a pack's manifest and assets.
-func (a *app) snapshot(ctx context.Context, db *store.DB, p *pack.Pack, workspace string, published bool) (store.Pack, error) {
-	manifest, err := p.Manifest()
-	if err != nil {
-		return store.Pack{}, fmt.Errorf("write the manifest of %s: %w", p.Pack.Slug, err)
-	}
-	digest, err := p.Digest()
-	if err != nil {
-		return store.Pack{}, err
-	}
-	s := store.PackSnapshot{
-		Workspace: workspace, Slug: p.Pack.Slug, Name: p.Pack.Name, Family: p.Pack.Family, Version: p.Version.Number, Mode: p.Mode(),
-		Digest: digest, SpecDigest: p.SpecDigest(),
-		Manifest: manifest, Assets: p.Assets(), Reference: p.Reference(), Bundle: p.Source(),
-	}
-	for _, set := range p.InputSets {
-		s.InputSets = append(s.InputSets, set.Key)
-	}
-	if published {
-		return db.Publish(ctx, s)
-	}
-	return db.SavePack(ctx, s)
 }

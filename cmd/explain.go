@@ -226,7 +226,7 @@ func (x *explaining) read(ctx context.Context, c *candidate) error {
 	if c.plan != nil {
 		return nil
 	}
-	planned, err := x.bound(ctx, x.db, c.run.ID)
+	planned, err := x.app.bound(ctx, x.db, c.run.ID)
 	c.plan = &planned
 	return err
 }
@@ -241,3 +241,24 @@ func trialAt(ctx context.Context, db *store.DB, agentID string, like store.Trial
 	})
 	return was, found, err
 }
+
+// bound is a stored run's plan with its pack.
+func (a *app) bound(ctx context.Context, db *store.DB, runID string) (plan.Plan, error) {
+	r, err := db.Run(ctx, "", runID)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	planned, err := db.Plan(ctx, runID)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	p, err := packOf(ctx, db, r.PackID)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	return planned, planned.Reopen(p, plan.Progress{})
+}
+
+// maxSince is how many of a pack's newest runs are looked through for trials that
+// stand for those of a new one.
+const maxSince = 20

@@ -44,11 +44,17 @@ func queries() *query.Runner {
 	return query.NewRunner(exe)
 }
 
-// guest reads the static Linux binary that runs inside containers: the one
+// guestReader reads the static Linux binary that runs inside containers: the one
 // AGENTCLASH_GUEST names, else one that this build carries, else this very
 // binary.
-func (a *app) guest(arch string) ([]byte, error) {
-	path := a.p.Getenv("AGENTCLASH_GUEST")
+func guestReader(getenv func(string) string) func(arch string) ([]byte, error) {
+	return func(arch string) ([]byte, error) {
+		return readGuest(getenv("AGENTCLASH_GUEST"), arch)
+	}
+}
+
+// readGuest reads the binary at path; "" is the one of this build.
+func readGuest(path, arch string) ([]byte, error) {
 	if path == "" {
 		b, err := embedded.Guest(arch)
 		if !errors.Is(err, errors.ErrUnsupported) {

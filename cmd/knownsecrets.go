@@ -28,7 +28,7 @@ var (
 // machineSecrets are what the secret store holds, and what stands in the variables
 // that keys are looked for in.
 func (a *app) machineSecrets() ([]knownSecret, error) {
-	kept, err := a.secretStore()
+	kept, err := a.openSecrets()
 	if err != nil {
 		return nil, err
 	}
@@ -40,11 +40,11 @@ func (a *app) machineSecrets() ([]knownSecret, error) {
 	for _, v := range values {
 		list = append(list, knownSecret{"a workspace secret", strings.TrimSpace(v)})
 	}
-	variables := []string{"E2B_API_KEY"}
+	names := []string{"E2B_API_KEY"}
 	for _, s := range servers() {
-		variables = append(variables, s.keyVar)
+		names = append(names, s.keyVar)
 	}
-	return append(list, a.variables(variables)...), nil
+	return append(list, a.variables(names)...), nil
 }
 
 // variables are the values of those that are set, each once.
@@ -66,9 +66,9 @@ func valuesOf(list []knownSecret) []string {
 	return values
 }
 
-// knownSecrets gathers the machine's secrets, and what the run and the accounts
+// secretsOf gathers the machine's secrets, and what the run and the accounts
 // refer to.
-func (a *app) knownSecrets(ctx context.Context, db *store.DB, r store.Run) (knownSecrets, error) {
+func (a *app) secretsOf(ctx context.Context, db *store.DB, r store.Run) (knownSecrets, error) {
 	machine, err := a.machineSecrets()
 	if err != nil {
 		return knownSecrets{}, err

@@ -83,11 +83,11 @@ func runMerge(ctx context.Context, a *app, o mergeOptions, args []string) error 
 		}
 	}()
 	for _, arg := range args {
-		find := a.storedPart
+		find := storedPart
 		if filepath.Ext(arg) == bundle.Suffix {
-			find = a.bundledPart
+			find = bundledPart
 		}
-		p, err := find(ctx, o, arg)
+		p, err := find(ctx, a, o, arg)
 		if err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func unfinished(name, status string, left int) error {
 }
 
 // storedPart finds a shard in the store.
-func (a *app) storedPart(ctx context.Context, _ mergeOptions, selector string) (part, error) {
+func storedPart(ctx context.Context, a *app, _ mergeOptions, named string) (part, error) {
 	db, err := a.stored(ctx)
 	if err != nil {
 		return part{}, err
@@ -162,7 +162,7 @@ func (a *app) storedPart(ctx context.Context, _ mergeOptions, selector string) (
 	if err != nil {
 		return part{}, err
 	}
-	r, err := db.Run(ctx, workspace, selector)
+	r, err := db.Run(ctx, workspace, named)
 	if err != nil {
 		return part{}, err
 	}
@@ -182,7 +182,7 @@ func (a *app) storedPart(ctx context.Context, _ mergeOptions, selector string) (
 }
 
 // bundledPart reads a shard's bundle through once, to see that it is whole.
-func (a *app) bundledPart(ctx context.Context, o mergeOptions, name string) (part, error) {
+func bundledPart(ctx context.Context, a *app, o mergeOptions, name string) (part, error) {
 	b, file, err := a.openBundle(name, o.limit)
 	if err != nil {
 		return part{}, err

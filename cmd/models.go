@@ -19,8 +19,6 @@ import (
 	"github.com/agentclash/agentclash/pack"
 )
 
-const builtinPrefix = "builtin:"
-
 // unnamed makes the deployments of --model flags. A script is called by its
 // base name when no other deployment of the run is.
 func unnamed(models []string, taken []plan.Deployment) ([]plan.Deployment, error) {
@@ -154,17 +152,6 @@ func (a *app) judgeClients(models []plan.JudgeModel) (map[string]provider.Client
 	return clients, secrets, nil
 }
 
-// joinFailures keeps the status and hint of the first failure.
-func joinFailures(errs []error) error {
-	var first *failure
-	if len(errs) == 1 || !errors.As(errs[0], &first) {
-		return errors.Join(errs...)
-	}
-	all := *first
-	all.err = errors.Join(errs...)
-	return &all
-}
-
 func (a *app) client(d target) (provider.Client, string, error) {
 	if d.Provider == provider.Scripted {
 		open := newScriptClient
@@ -177,7 +164,7 @@ func (a *app) client(d target) (provider.Client, string, error) {
 		client, err := a.script(d.Model, open)
 		return client, "", err
 	}
-	s, key, err := a.server(d, servers())
+	s, key, err := a.serverOf(d, servers())
 	if err != nil {
 		return nil, "", err
 	}
@@ -191,8 +178,8 @@ func (a *app) client(d target) (provider.Client, string, error) {
 	return client, key, nil
 }
 
-// server finds where a deployment's model is, and the key for it.
-func (a *app) server(d target, list []server) (server, string, error) {
+// serverOf finds where a deployment's model is, and the key for it.
+func (a *app) serverOf(d target, list []server) (server, string, error) {
 	i := slices.IndexFunc(list, func(s server) bool { return s.provider == d.Provider })
 	if i < 0 && d.BaseURL == "" {
 		return server{}, "", usage("%s: this version has no client for provider %q", d.who, d.Provider).
@@ -388,7 +375,7 @@ func (a *app) secret(name string) (string, bool, error) {
 	if v := a.p.Getenv("AGENTCLASH_SECRET_" + name); v != "" {
 		return v, true, nil
 	}
-	store, err := a.secretStore()
+	store, err := a.openSecrets()
 	if err != nil {
 		return "", false, err
 	}

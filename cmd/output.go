@@ -174,3 +174,5 @@ func (a *app) say(format string, args ...any) {
 func (a *app) warn(format string, args ...any) {
 	fmt.Fprintln(a.p.Err, view.Sanitize(fmt.Sprintf(format, args...)))
 }
+
+func short(id string) string { return view.ShortID(id) }

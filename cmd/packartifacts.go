@@ -1,11 +1,14 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/store"
 )
 
 // withArtifacts gives a pack the bytes of its assets that are stored artifacts, each
@@ -54,4 +57,37 @@ func (a *app) assetBytes(ctx context.Context, id string, most int) ([]byte, erro
 	b := bounded{most: most}
 	err = db.ReadArtifact(ctx, found, &b)
 	return b.Bytes(), err
+}
+
+// artifact finds an artifact of the workspace.
+func (a *app) artifact(ctx context.Context, selector string) (store.Artifact, *store.DB, error) {
+	workspace, err := a.workspaceName()
+	if err != nil {
+		return store.Artifact{}, nil, err
+	}
+	db, ok, err := a.reading(ctx)
+	if err != nil {
+		return store.Artifact{}, nil, err
+	}
+	if ok {
+		found, err := db.Artifact(ctx, workspace, strings.TrimSpace(selector))
+		if !errors.Is(err, store.ErrNotFound) {
+			return found, db, err
+		}
+	}
+	return store.Artifact{}, nil, (&failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("there is no artifact %q in the workspace %s", selector, workspace)}).
+		hint("agentclash artifact list")
+}
+
+// bounded is a buffer that takes at most so many bytes.
+type bounded struct {
+	bytes.Buffer
+	most int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > b.most {
+		return 0, fmt.Errorf("it has more than %d bytes", b.most)
+	}
+	return b.Buffer.Write(p)
 }

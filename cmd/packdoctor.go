@@ -90,7 +90,7 @@ func runPackDoctor(ctx context.Context, a *app, o packDoctorOptions, file string
 	if err != nil {
 		return err
 	}
-	boxes, described, err := a.boxes(ctx, o.sandbox, (&startOptions{image: o.image}).imageFor(p), plan.NeedsOf(p))
+	boxes, described, err := a.boxes(ctx, o.sandbox, cmp.Or(o.image, templateOf(p)), plan.NeedsOf(p))
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 
@@ -140,4 +141,28 @@ func newPackList(a *app) *cobra.Command {
 			})
 		},
 	}
+}
+
+// snapshot stores a pack's manifest and assets.
+func (a *app) snapshot(ctx context.Context, db *store.DB, p *pack.Pack, workspace string, published bool) (store.Pack, error) {
+	manifest, err := p.Manifest()
+	if err != nil {
+		return store.Pack{}, fmt.Errorf("write the manifest of %s: %w", p.Pack.Slug, err)
+	}
+	digest, err := p.Digest()
+	if err != nil {
+		return store.Pack{}, err
+	}
+	s := store.PackSnapshot{
+		Workspace: workspace, Slug: p.Pack.Slug, Name: p.Pack.Name, Family: p.Pack.Family, Version: p.Version.Number, Mode: p.Mode(),
+		Digest: digest, SpecDigest: p.SpecDigest(),
+		Manifest: manifest, Assets: p.Assets(), Reference: p.Reference(), Bundle: p.Source(),
+	}
+	for _, set := range p.InputSets {
+		s.InputSets = append(s.InputSets, set.Key)
+	}
+	if published {
+		return db.Publish(ctx, s)
+	}
+	return db.SavePack(ctx, s)
 }

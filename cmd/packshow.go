@@ -31,19 +31,19 @@ its author wrote it.`,
 	return c
 }
 
-func runPackShow(ctx context.Context, a *app, o packShowOptions, selector string) error {
+func runPackShow(ctx context.Context, a *app, o packShowOptions, which string) error {
 	if o.manifest && o.source {
 		return usage("--manifest and --source are two documents; ask for one")
 	}
-	p, _, err := a.loadPack(ctx, selector)
+	p, _, err := a.loadPack(ctx, which)
 	if err != nil {
 		return err
 	}
 	if o.source {
 		source, err := a.packSource(ctx, p)
 		if err == nil && source == nil {
-			err = usage("the file that %s was written in is not kept: only publish keeps it", selector).
-				hint("agentclash challenge-pack show %s --manifest", selector)
+			err = usage("the file that %s was written in is not kept: only publish keeps it", which).
+				hint("agentclash challenge-pack show %s --manifest", which)
 		}
 		if err == nil {
 			_, err = a.p.Out.Write(source)

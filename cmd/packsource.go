@@ -7,12 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
-
-	"github.com/agentclash/agentclash/engine/plan"
 
 	"github.com/charmbracelet/huh"
 	"github.com/google/uuid"
@@ -208,15 +205,6 @@ func packOf(ctx context.Context, db *store.DB, id string) (*pack.Pack, error) {
 	return pack.FromManifest(s.Manifest, s.Assets, s.Reference)
 }
 
-func looksLikePath(s string) bool {
-	return strings.HasPrefix(s, ".") || strings.ContainsAny(s, `/\`) || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(s))
-}
-
-func exists(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.IsDir()
-}
-
 func viewProblems(ps pack.Problems) []view.Problem {
 	list := make([]view.Problem, 0, len(ps))
 	for _, p := range ps {
@@ -256,28 +244,6 @@ func (a *app) choosePack(ctx context.Context) (string, error) {
 	return chosen, asked(err)
 }
 
-// chooseDeployments asks for one or more of the stored deployments.
-func (a *app) chooseDeployments(ctx context.Context) ([]string, error) {
-	list, err := a.storedDeployments(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if len(list) == 0 {
-		return nil, usage("no agent was named and no deployment is stored").
-			hint("name a model: --model openai/gpt-4.1-mini, or agentclash deployment create")
-	}
-	var options []huh.Option[string]
-	for _, d := range list {
-		options = append(options, huh.NewOption(view.SanitizeLine(d.Name+" ("+d.Target+")"), d.Name))
-	}
-	if len(options) == 1 {
-		return []string{list[0].Name}, nil
-	}
-	var chosen []string
-	err = huh.NewMultiSelect[string]().Title("Agents").Options(options...).Value(&chosen).Run()
-	return chosen, asked(err)
-}
-
 // asked turns a question that was not answered into an interruption.
 func asked(err error) error {
 	if errors.Is(err, huh.ErrUserAborted) {
@@ -289,44 +255,12 @@ func asked(err error) error {
 	return nil
 }
 
-// deployments finds what was named: deployments and bare models.
-func (a *app) deployments(ctx context.Context, names, models []string) ([]plan.Deployment, error) {
-	var found []plan.Deployment
-	for _, name := range names {
-		one, err := a.named(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, one)
-	}
-	bare, err := a.unnamedAgents(ctx, models, found)
-	if err != nil {
-		return nil, err
-	}
-	found = append(found, bare...)
-	for i, d := range found {
-		if found[i], err = a.byAccount(ctx, d); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
-}
+const builtinPrefix = "builtin:"
 
-// named is a deployment of the repository or of the store, with all that it names
-// and its files as they are now.
-func (a *app) named(ctx context.Context, name string) (plan.Deployment, error) {
-	d, err := a.definition(ctx, name)
-	if err != nil {
-		return plan.Deployment{}, err
+func planFailure(err error) error {
+	f := usage("plan the run: %w", err)
+	if errors.Is(err, pack.ErrNotFound) {
+		f.status, f.code = statusNotFound, "not_found"
 	}
-	whole, err := a.referred(ctx, d.Deployment.Deployment)
-	if err != nil {
-		return whole, err
-	}
-	return a.withFiles(whole)
-}
-
-func noDeployment(name string) error {
-	return (&failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("there is no deployment %q", name)}).
-		hint("agentclash deployment list")
+	return f
 }

@@ -131,7 +131,7 @@ func (s *pageSource) compare(ctx context.Context, told *page.Agent, candidate si
 // that has its name.
 func (s *pageSource) baseline(ctx context.Context, candidate side) (base comparand, why string, err error) {
 	if s.against == "" || isBaseline(s.against) || looksLikePath(s.against) {
-		base, ok, err := s.a.baselineFor(ctx, s.db, s.run.Workspace, s.run.Pack.Slug, baselineNamed(s.against))
+		base, ok, err := baselineFor(ctx, s.a, s.db, s.run.Workspace, s.run.Pack.Slug, baselineNamed(s.against))
 		if err == nil && !ok && s.against != "" {
 			err = noSuchBaseline(s.against)
 		}

@@ -71,8 +71,8 @@ func (p *people) Wanted(ctx context.Context, t engine.HumanTurn) (bool, error) {
 	return p.db.PhaseWanted(ctx, t)
 }
 
-// people are those of an execution.
-func (a *app) people(db *store.DB, e execution) *people {
+// peopleOf are those of an execution.
+func (a *app) peopleOf(db *store.DB, e execution) *people {
 	p := &people{db: db, waits: e.humanWait || a.onScreen(e)}
 	if !p.waits && e.plan.AsksPeople() {
 		a.say("! a person takes part in these conversations, and nobody is there to ask: their turns are over at once; --follow on a terminal asks, --human-wait waits")

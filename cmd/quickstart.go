@@ -108,18 +108,18 @@ func (a *app) steps(ctx context.Context, workspace string) []view.Check {
 	found := view.Check{Name: "pack", Status: stepTodo, Detail: "no challenge pack is stored or in this directory", NextStep: "agentclash challenge-pack init my-pack.yaml"}
 	switch {
 	case file != "":
-		found = view.Check{Name: "pack", Status: checkOK, Detail: file}
+		found = view.Check{Name: "pack", Status: view.CheckOK, Detail: file}
 	case p.packs > 0:
-		found = view.Check{Name: "pack", Status: checkOK, Detail: fmt.Sprintf("%d stored", p.packs)}
+		found = view.Check{Name: "pack", Status: view.CheckOK, Detail: fmt.Sprintf("%d stored", p.packs)}
 	}
 	key := a.checkKeys()
 	key.Name, key.Metadata = "key", nil
-	if key.Status == checkFail {
-		key.Status = checkInfo
+	if key.Status == view.CheckFail {
+		key.Status = view.CheckInfo
 	}
 	return []view.Check{
 		key, found,
-		step("run", p.runs > 0, found.Status == checkOK, fmt.Sprintf("%d completed", p.runs), "run the pack", start),
+		step("run", p.runs > 0, found.Status == view.CheckOK, fmt.Sprintf("%d completed", p.runs), "run the pack", start),
 		step("baseline", p.baselines > 0, p.runs > 0, fmt.Sprintf("%d set", p.baselines), "keep the run that you trust", "agentclash baseline set latest"),
 		step("compare", p.baselines > 0 && p.later > 0, p.baselines > 0, "agentclash compare latest --gate says whether it may ship",
 			"change the agent, and run it again with the gate", strings.TrimSuffix(start, " --follow")+" --gate"),
@@ -131,7 +131,7 @@ func (a *app) steps(ctx context.Context, workspace string) []view.Check {
 func step(name string, done, open bool, is, todo, next string) view.Check {
 	switch {
 	case done:
-		return view.Check{Name: name, Status: checkOK, Detail: is}
+		return view.Check{Name: name, Status: view.CheckOK, Detail: is}
 	case open:
 		return view.Check{Name: name, Status: stepTodo, Detail: todo, NextStep: next}
 	}
@@ -141,9 +141,9 @@ func step(name string, done, open bool, is, todo, next string) view.Check {
 // ciStep is for later.
 func (a *app) ciStep() view.Check {
 	if exists(a.path(".agentclash/ci.yaml")) {
-		return view.Check{Name: "ci", Status: checkOK, Detail: ".agentclash/ci.yaml"}
+		return view.Check{Name: "ci", Status: view.CheckOK, Detail: ".agentclash/ci.yaml"}
 	}
-	return view.Check{Name: "ci", Status: checkInfo, Detail: "in a repository, the gate can run for each change", NextStep: "agentclash ci init"}
+	return view.Check{Name: "ci", Status: view.CheckInfo, Detail: "in a repository, the gate can run for each change", NextStep: "agentclash ci init"}
 }
 
 // packHere is a challenge pack in the working directory, "" when there is none.

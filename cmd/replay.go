@@ -177,16 +177,16 @@ func readReplay(ctx context.Context, db *store.DB, t store.Trial, agent store.Ru
 }
 
 // findReplay finds a trial by its id, through its run agent, or through its run.
-func (a *app) findReplay(ctx context.Context, db *store.DB, o replayOptions, selector string) (store.Trial, store.RunAgent, error) {
+func (a *app) findReplay(ctx context.Context, db *store.DB, o replayOptions, named string) (store.Trial, store.RunAgent, error) {
 	if o.agent == "" {
-		t, agent, err := a.findTrial(ctx, db, o, selector)
+		t, agent, err := a.findTrial(ctx, db, o, named)
 		if !errors.Is(err, store.ErrNotFound) {
 			return t, agent, err
 		}
 	}
-	run, err := a.storedRun(ctx, db, []string{selector})
+	run, err := a.storedRun(ctx, db, []string{named})
 	if errors.Is(err, store.ErrNotFound) && o.agent == "" {
-		err = (&failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("there is no trial, run agent or run %q", selector)}).
+		err = (&failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("there is no trial, run agent or run %q", named)}).
 			hint("agentclash run list")
 	}
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	reports "github.com/agentclash/agentclash/cmd/report"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/scoring"
-	"github.com/agentclash/agentclash/scoring/compare"
 	"github.com/agentclash/agentclash/store"
 )
 
@@ -26,9 +25,6 @@ type reportFlags struct {
 }
 
 type reportFile struct{ kind, path string }
-
-// stdoutPath stands for stdout.
-const stdoutPath = "-"
 
 func (o *reportFlags) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.list, "report", nil, "write a report: KIND=PATH, - for stdout; repeatable; KIND is "+strings.Join(reports.Kinds(), ", "))
@@ -124,43 +120,6 @@ func (a *app) writeReport(f reportFile, r reports.Run) error {
 	return writeWhole(a.path(f.path), func(w io.Writer) error { return reports.Write(w, f.kind, r) })
 }
 
-// reportOn is the report on a run that is stored. Each agent is held against the
-// baseline of the pack, where there is one; a gate without one says so.
-func (a *app) reportOn(ctx context.Context, runID string, o startOptions) (reports.Run, error) {
-	ctx = context.WithoutCancel(ctx) // a run that was interrupted has a report, too
-	db, err := a.stored(ctx)
-	if err != nil {
-		return reports.Run{}, err
-	}
-	workspace, err := a.workspaceName()
-	if err != nil {
-		return reports.Run{}, err
-	}
-	run, err := db.Run(ctx, workspace, runID)
-	if err != nil {
-		return reports.Run{}, err
-	}
-	agents, err := db.RunAgents(ctx, run.ID)
-	if err != nil {
-		return reports.Run{}, err
-	}
-	r := a.reportRun(run)
-	if name, builtin := strings.CutPrefix(o.pack, builtinPrefix); !builtin && o.pack != "-" && (looksLikePath(name) || exists(a.path(name))) {
-		r.PackFile = filepath.ToSlash(o.pack)
-	}
-	for _, agent := range agents {
-		told, err := a.reportAgent(ctx, db, run, agent, o.against)
-		if err != nil {
-			return reports.Run{}, err
-		}
-		if o.gate && told.Gate == nil {
-			told.Gate = &compare.GateResult{Verdict: compare.InsufficientEvidence, ReasonCode: "no_baseline", Summary: "the gate has no baseline to compare with"}
-		}
-		r.Agents = append(r.Agents, told)
-	}
-	return r, nil
-}
-
 func (a *app) reportRun(run store.Run) reports.Run {
 	return reports.Run{
 		Version: readBuildInfo().Version, ID: run.ID, Name: run.Name, Status: run.Status, Reason: run.Reason,
@@ -188,7 +147,7 @@ func (a *app) reportAgent(ctx context.Context, db *store.DB, run store.Run, agen
 	told := reportLane(ctx, db, agent)
 	v, ok := against.judged[agent.ID]
 	if !ok {
-		base, found, err := a.baselineFor(ctx, db, run.Workspace, run.Pack.Slug, against.baseline)
+		base, found, err := baselineFor(ctx, a, db, run.Workspace, run.Pack.Slug, against.baseline)
 		if err != nil || !found || base.agent.ID == agent.ID {
 			return told, err
 		}

@@ -96,7 +96,7 @@ func runRescore(ctx context.Context, a *app, o rescoreOptions, selector string) 
 	if o.list {
 		return a.listRescorings(ctx, db, run)
 	}
-	r, err := a.rescoring(ctx, db, run, o)
+	r, err := a.planRescoring(ctx, db, run, o)
 	if err != nil {
 		return err
 	}
@@ -153,8 +153,8 @@ func lacksJudge(a view.RescoredAgent) bool {
 	return slices.ContainsFunc(a.Undecidable, func(u view.Undecidable) bool { return u.Code == scoring.CodeJudgeError })
 }
 
-// rescoring finds the packs of a run that is to be scored again.
-func (a *app) rescoring(ctx context.Context, db *store.DB, run store.Run, o rescoreOptions) (*rescoring, error) {
+// planRescoring finds the packs of a run that is to be scored again.
+func (a *app) planRescoring(ctx context.Context, db *store.DB, run store.Run, o rescoreOptions) (*rescoring, error) {
 	plan, err := db.Plan(ctx, run.ID)
 	if err != nil {
 		return nil, err
@@ -210,11 +210,4 @@ func (a *app) listRescorings(ctx context.Context, db *store.DB, run store.Run) e
 		}
 		return view.Rescorings(w, doc.Items, v)
 	})
-}
-
-func viewRescoring(r store.Rescoring) view.Rescoring {
-	return view.Rescoring{
-		RescoringID: r.ID, RunID: r.RunID, Pack: r.PackRef, SpecDigest: r.SpecDigest, Program: r.Program, CreatedAt: r.CreatedAt,
-		Rescored: r.Trials, Flipped: r.Flipped, Kept: r.Kept, LeftOut: r.LeftOut,
-	}
 }

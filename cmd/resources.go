@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -116,22 +115,4 @@ func (a *app) ownerLives(o store.Owner, lastSeen time.Time) bool {
 		return alive(o.ID)
 	}
 	return a.p.Now().Sub(lastSeen) < silence
-}
-
-// tidy marks the runs of dead processes and removes the sandboxes they left,
-// with at most half a second for an engine to answer. What it cannot do now,
-// the next command will.
-func (a *app) tidy(ctx context.Context, db *store.DB) error {
-	runs, err := db.MarkInterrupted(ctx, a.ownerLives)
-	if err != nil {
-		return fmt.Errorf("look for runs of dead processes: %w", err)
-	}
-	for _, r := range runs {
-		a.say("note: run %s (%s) was interrupted; agentclash run resume %s runs what is left", short(r.ID), r.Name, short(r.ID))
-	}
-	removed, err := a.sweep(ctx)
-	if err == nil && removed > 0 {
-		a.say("note: removed %d sandbox(es) that a dead process left behind", removed)
-	}
-	return nil
 }

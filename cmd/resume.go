@@ -107,22 +107,6 @@ func (o *resumeOptions) check(a *app) error {
 	return err
 }
 
-// tidiedRun is a run that is to be changed, once what dead processes left is marked.
-func (a *app) tidiedRun(ctx context.Context, args []string) (*store.DB, store.Run, error) {
-	if _, err := a.stored(ctx); err != nil {
-		return nil, store.Run{}, err
-	}
-	db, err := a.store(ctx)
-	if err != nil {
-		return nil, store.Run{}, err
-	}
-	if err := a.tidy(ctx, db); err != nil {
-		return nil, store.Run{}, err
-	}
-	r, err := a.storedRun(ctx, db, args)
-	return db, r, err
-}
-
 // equip gives a run that goes on what it ran with before. Whatever is not as it was
 // is refused here, while the run still stands as it did.
 func (a *app) equip(ctx context.Context, e *execution) (err error) {

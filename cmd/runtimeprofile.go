@@ -271,28 +271,3 @@ func profiledImage(agents []plan.Deployment) (string, error) {
 	}
 	return image, nil
 }
-
-// profiled gives the agents of a run what the runtime profiles say, and the run its
-// image and the prices to reckon with.
-func (a *app) profiled(ctx context.Context, o *startOptions, agents []plan.Deployment) error {
-	if o.tape.player != nil && o.agents() == 0 {
-		if o.profile != "" {
-			return usage("--runtime-profile is for agents that are named: those of a recording are as they were")
-		}
-	} else if _, err := a.withProfile(ctx, o.profile, agents); err != nil {
-		return err
-	}
-	if o.image == "" {
-		image, err := profiledImage(agents)
-		if err != nil {
-			return err
-		}
-		o.image = image
-		if _, err := a.sandboxKind(o.sandbox, image); err != nil {
-			return err
-		}
-	}
-	catalog, err := a.catalog()
-	o.prices = catalog.prices
-	return err
-}

@@ -41,7 +41,7 @@ bytes, with --full to 4 MiB, and says what it leaves out.`,
 	return c
 }
 
-// transcribed is a trial of a transcript, and whose it is.
+// toTranscribe is a trial of a transcript, and whose it is.
 type transcribed struct {
 	store.Trial
 	agent *store.RunAgent // shared: there may be many trials
@@ -52,7 +52,7 @@ func runTranscript(ctx context.Context, a *app, o replayOptions, full bool, args
 	if err != nil {
 		return err
 	}
-	r, trials, err := a.transcribed(ctx, db, o, args)
+	r, trials, err := a.toTranscribe(ctx, db, o, args)
 	if err != nil {
 		return err
 	}
@@ -89,9 +89,9 @@ func runTranscript(ctx context.Context, a *app, o replayOptions, full bool, args
 	})
 }
 
-// transcribed finds the run that is meant and those of its trials, the ones that did
+// toTranscribe finds the run that is meant and those of its trials, the ones that did
 // not pass first. A trial that was never begun has nothing to tell.
-func (a *app) transcribed(ctx context.Context, db *store.DB, o replayOptions, args []string) (store.Run, []transcribed, error) {
+func (a *app) toTranscribe(ctx context.Context, db *store.DB, o replayOptions, args []string) (store.Run, []transcribed, error) {
 	r, err := a.storedRun(ctx, db, args)
 	if errors.Is(err, store.ErrNotFound) && len(args) > 0 {
 		return a.transcribedTrial(ctx, db, o, args[0])

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/store"
 )
 
 func newSandbox(a *app) *cobra.Command {
@@ -87,4 +88,36 @@ func (a *app) sweep(ctx context.Context) (int, error) {
 	}
 	m, derr := a.reapDocker(ctx)
 	return n + m, errors.Join(err, derr)
+}
+
+// tidied opens the store, first for writing to mark what dead processes left,
+// else as it is: a home that cannot be written can still be read.
+func (a *app) tidied(ctx context.Context) (db *store.DB, ok bool, err error) {
+	db, ok, err = a.reading(ctx)
+	if err != nil || !ok {
+		return db, ok, err
+	}
+	writable, werr := a.store(ctx)
+	if werr != nil {
+		return a.reading(ctx)
+	}
+	return writable, true, a.tidy(ctx, writable)
+}
+
+// tidy marks the runs of dead processes and removes the sandboxes they left,
+// with at most half a second for an engine to answer. What it cannot do now,
+// the next command will.
+func (a *app) tidy(ctx context.Context, db *store.DB) error {
+	runs, err := db.MarkInterrupted(ctx, a.ownerLives)
+	if err != nil {
+		return fmt.Errorf("look for runs of dead processes: %w", err)
+	}
+	for _, r := range runs {
+		a.say("note: run %s (%s) was interrupted; agentclash run resume %s runs what is left", short(r.ID), r.Name, short(r.ID))
+	}
+	removed, err := a.sweep(ctx)
+	if err == nil && removed > 0 {
+		a.say("note: removed %d sandbox(es) that a dead process left behind", removed)
+	}
+	return nil
 }

@@ -9,9 +9,6 @@ import (
 	"github.com/agentclash/agentclash/cmd/view"
 )
 
-// Tree is every command there is, for those who describe them.
-func Tree(p *Process) *cobra.Command { return newRoot(&app{p: p}) }
-
 func newSchema(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "schema [COMMAND ...]", Short: "Print all commands, flags and codes as JSON",

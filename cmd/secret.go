@@ -44,7 +44,7 @@ func secretNameOnly(c *cobra.Command, args []string) error {
 }
 
 func runSecretSet(ctx context.Context, a *app, key string) error {
-	store, err := a.secretStore()
+	store, err := a.openSecrets()
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func newSecretList(a *app) *cobra.Command {
 keychain, or the file), and which is overridden by AGENTCLASH_SECRET_<KEY>.`,
 		Example: "  agentclash secret list\n  agentclash secret list --json",
 		RunE: func(*cobra.Command, []string) error {
-			store, err := a.secretStore()
+			store, err := a.openSecrets()
 			if err != nil {
 				return err
 			}
@@ -182,7 +182,7 @@ func newSecretDelete(a *app) *cobra.Command {
 		Use: "delete KEY", Short: "Forget a secret", Args: exactArgs("KEY"),
 		Example: "  agentclash secret delete OPENAI_API_KEY",
 		RunE: func(c *cobra.Command, args []string) error {
-			store, err := a.secretStore()
+			store, err := a.openSecrets()
 			if err != nil {
 				return err
 			}

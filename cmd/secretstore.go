@@ -52,7 +52,7 @@ type secretEntry struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-func (a *app) secretStore() (*secretStore, error) {
+func (a *app) openSecrets() (*secretStore, error) {
 	home, err := a.home()
 	if err != nil {
 		return nil, err

@@ -111,12 +111,12 @@ type served struct {
 
 func (s served) Runs(ctx context.Context, search string, limit, offset int) (view.Page[view.Run], error) {
 	p := view.Page[view.Run]{Limit: limit, Offset: offset}
-	runs, total, err := s.db.Runs(ctx, store.RunFilter{Workspace: s.workspace, Search: search, Limit: limit, Offset: offset})
+	list, total, err := s.db.Runs(ctx, store.RunFilter{Workspace: s.workspace, Search: search, Limit: limit, Offset: offset})
 	if err != nil {
 		return p, err
 	}
-	p.Total, p.HasMore = total, offset+len(runs) < total
-	for _, r := range runs {
+	p.Total, p.HasMore = total, offset+len(list) < total
+	for _, r := range list {
 		v, err := s.a.viewRun(ctx, s.db, r)
 		if err != nil {
 			return p, err

@@ -224,7 +224,7 @@ Exit status: 0, whatever the scores; 66 there is no such session.`,
 			if err := weight.check(c); err != nil {
 				return err
 			}
-			db, s, err := a.session(c.Context(), args[0])
+			db, s, err := a.findSession(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -256,8 +256,8 @@ func (w *weightFlag) check(c *cobra.Command) error {
 	return nil
 }
 
-// session finds a session.
-func (a *app) session(ctx context.Context, selector string) (*store.DB, store.Session, error) {
+// findSession finds a session.
+func (a *app) findSession(ctx context.Context, selector string) (*store.DB, store.Session, error) {
 	db, ok, err := a.sessions(ctx)
 	if err != nil {
 		return nil, store.Session{}, err

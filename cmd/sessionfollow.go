@@ -48,7 +48,7 @@ is over.`,
 }
 
 func runSessionFollow(ctx context.Context, a *app, o followOptions, selector string) error {
-	db, s, err := a.session(ctx, selector)
+	db, s, err := a.findSession(ctx, selector)
 	if err != nil {
 		return err
 	}

@@ -12,22 +12,6 @@ import (
 
 const sessionUsage = "session to start the run into, by name; made when it is new (see eval session)"
 
-// checkSession refuses a session of runs that are no new evidence.
-func (o *startOptions) checkSession() error {
-	if o.session == "" {
-		return nil
-	}
-	switch {
-	case o.shard != "":
-		return usage("--session takes whole runs, and a shard is a part of one: give --session to run merge")
-	case o.affected:
-		return usage("--session counts every trial as new, and --affected has earlier ones stand for them: choose one")
-	case o.tape.replay != "" || o.tape.cache:
-		return usage("--session counts every trial as new, and --replay and --cache answer with what was said before: leave them out")
-	}
-	return checkSessionName(o.session)
-}
-
 // checkSessionName refuses a name that would hide what a selector means.
 func checkSessionName(name string) error {
 	trimmed := strings.ToLower(strings.TrimSpace(name))

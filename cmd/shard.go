@@ -22,40 +22,18 @@ func (o *startOptions) checkShard() error {
 	return nil
 }
 
-// shardOf says which part of a run a plan is, "" for a whole one.
-func shardOf(p *plan.Plan) string {
-	if p.Options.Shard == nil {
-		return ""
-	}
-	return p.Options.Shard.Share()
-}
-
-// part says of a side that does not stand for its agent why, and what to do
-// instead: a shard, or failed trials that were run again. "" is a whole run.
-func (s side) part() (what, next string) {
-	switch {
-	case s.plan.Options.Shard != nil:
-		return "is only shard " + shardOf(&s.plan), "agentclash run merge puts the shards together"
-	case s.plan.RetryOf != "":
-		return "has only trials that had failed before", "agentclash eval start runs all of them; --repetitions says how often each passes"
-	}
-	return "", ""
-}
-
-// whole refuses a side that is a part of a run.
-func (s side) whole(doing string) error {
-	what, next := s.part()
-	if what == "" {
+// checkSession refuses a session of runs that are no new evidence.
+func (o *startOptions) checkSession() error {
+	if o.session == "" {
 		return nil
 	}
-	return usage("%s: run %s %s", doing, s.run.Name, what).hint("%s", next)
-}
-
-// mentionPart warns that a side is a part of a run.
-func (a *app) mentionPart(sides ...side) {
-	for _, s := range sides {
-		if what, next := s.part(); what != "" {
-			a.say("! run %s %s: %s", s.run.Name, what, next)
-		}
+	switch {
+	case o.shard != "":
+		return usage("--session takes whole runs, and a shard is a part of one: give --session to run merge")
+	case o.affected:
+		return usage("--session counts every trial as new, and --affected has earlier ones stand for them: choose one")
+	case o.tape.replay != "" || o.tape.cache:
+		return usage("--session counts every trial as new, and --replay and --cache answer with what was said before: leave them out")
 	}
+	return checkSessionName(o.session)
 }

@@ -39,8 +39,8 @@ func explained(t store.Trial) (scoring.Trial, error) {
 	return end.Trial, err
 }
 
-// side finds a run and an agent of it and reads their results.
-func (a *app) side(ctx context.Context, db *store.DB, runSelector, agentSelector string, how reading) (side, error) {
+// findSide finds a run and an agent of it and reads their results.
+func (a *app) findSide(ctx context.Context, db *store.DB, runSelector, agentSelector string, how reading) (side, error) {
 	workspace, err := a.workspaceName()
 	if err != nil {
 		return side{}, err
@@ -111,7 +111,7 @@ func finished(ctx context.Context, db *store.DB, agentID string, how reading, yi
 const addAgent = "add --agent NAME"
 
 // pickAgent finds the agent that was named, or the only one, or asks.
-func (a *app) pickAgent(ctx context.Context, db *store.DB, run store.Run, selector string) (store.RunAgent, error) {
+func (a *app) pickAgent(ctx context.Context, db *store.DB, run store.Run, named string) (store.RunAgent, error) {
 	agents, err := db.RunAgents(ctx, run.ID)
 	if err != nil {
 		return store.RunAgent{}, err
@@ -120,11 +120,11 @@ func (a *app) pickAgent(ctx context.Context, db *store.DB, run store.Run, select
 	for _, agent := range agents {
 		labels = append(labels, agent.Label)
 	}
-	if selector != "" {
-		agent, err := db.RunAgent(ctx, run.Workspace, run.ID, selector)
+	if named != "" {
+		agent, err := db.RunAgent(ctx, run.Workspace, run.ID, named)
 		if errors.Is(err, store.ErrNotFound) {
 			return agent, &failure{status: statusNotFound, code: "not_found",
-				err: fmt.Errorf("run %s has no agent %q, only %s", run.Name, selector, strings.Join(labels, ", "))}
+				err: fmt.Errorf("run %s has no agent %q, only %s", run.Name, named, strings.Join(labels, ", "))}
 		}
 		return agent, err
 	}
@@ -207,7 +207,7 @@ func (s side) participant() view.Participant {
 	return view.Participant{
 		WorkspaceID: s.run.Workspace, RunID: s.run.ID, RunName: s.run.Name, RunStatus: s.run.Status,
 		RunAgentID: s.agent.ID, RunAgentLabel: s.agent.Label, Cache: s.plan.Cache,
-		Shard: shardOf(&s.plan),
+		Shard: s.plan.Options.Shard.Share(),
 	}
 }
 
@@ -225,4 +225,34 @@ func (s side) scorecard() (view.Scorecard, error) {
 	c := view.NewScorecard(s.ref(), *s.card, s.deciding())
 	c.Regressions = s.regressions()
 	return c, nil
+}
+
+// part says of a side that does not stand for its agent why, and what to do
+// instead: a shard, or failed trials that were run again. "" is a whole run.
+func (s side) part() (what, next string) {
+	switch {
+	case s.plan.Options.Shard != nil:
+		return "is only shard " + s.plan.Options.Shard.Share(), "agentclash run merge puts the shards together"
+	case s.plan.RetryOf != "":
+		return "has only trials that had failed before", "agentclash eval start runs all of them; --repetitions says how often each passes"
+	}
+	return "", ""
+}
+
+// whole refuses a side that is a part of a run.
+func (s side) whole(doing string) error {
+	what, next := s.part()
+	if what == "" {
+		return nil
+	}
+	return usage("%s: run %s %s", doing, s.run.Name, what).hint("%s", next)
+}
+
+// mentionPart warns that a side is a part of a run.
+func (a *app) mentionPart(sides ...side) {
+	for _, s := range sides {
+		if what, next := s.part(); what != "" {
+			a.say("! run %s %s: %s", s.run.Name, what, next)
+		}
+	}
 }

@@ -12,7 +12,7 @@ import (
 func (a *app) printPlan(p *plan.Plan) error {
 	d := view.PlanDocument{
 		Name: p.Name, Pack: view.Pack{Slug: p.Pack.Slug, Version: p.Pack.Version}, Digest: p.Pack.Digest,
-		InputSet: p.InputSet, Shard: shardOf(p), Mode: p.Mode, Sandbox: p.Sandbox.Kind, Image: p.Sandbox.Image,
+		InputSet: p.InputSet, Shard: p.Options.Shard.Share(), Mode: p.Mode, Sandbox: p.Sandbox.Kind, Image: p.Sandbox.Image,
 		Repetitions: p.Options.Repetitions, Trials: len(p.Trials), Reused: p.Reused(), Concurrency: p.Options.Concurrency, Seed: p.Options.Seed,
 		RetryInvalid: p.Options.RetryInvalid, MinPassRate: p.Options.MinPassRate, MaxInvalid: p.Options.MaxInvalid,
 	}

@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -102,21 +101,6 @@ func (a *app) placed(o suiteOptions) ([]regression.Placed, error) {
 		list = append(list, regression.Placed{Suite: s.Suite, File: a.shown(s.path)})
 	}
 	return list, nil
-}
-
-// only is the suite with some of its cases.
-func (s suiteFile) only(ids []string) (*regression.Suite, error) {
-	some := *s.Suite
-	some.Cases = nil
-	for _, id := range ids {
-		i := s.Find(id)
-		if i < 0 {
-			return nil, (&failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("suite %s has no case %q", s.Name, id)}).
-				hint("agentclash regression-suite case list %s", s.Name)
-		}
-		some.Cases = append(some.Cases, s.Cases[i])
-	}
-	return &some, nil
 }
 
 // narrow turns --case and --scope into the keys of cases. --case also takes the

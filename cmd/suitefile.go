@@ -13,6 +13,7 @@ import (
 	"github.com/agentclash/agentclash/engine/filelock"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/pack/regression"
+	"github.com/agentclash/agentclash/scoring/review"
 )
 
 // suiteFile is a suite, the file it is in and what was read there.
@@ -20,24 +21,6 @@ type suiteFile struct {
 	*regression.Suite
 	path string
 	src  []byte // nil: there is no file yet
-}
-
-// suiteDir is where the suites of the working directory's repository are.
-func (a *app) suiteDir() string {
-	home, err := a.home()
-	if err != nil {
-		home = "" // then no directory is mistaken for it
-	}
-	// the user's own is none of a repository, also when AGENTCLASH_HOME is another
-	return regression.Home(a.p.Dir, home, filepath.Join(a.p.Getenv("HOME"), ".agentclash"))
-}
-
-// shown is a path as people type it: below the working directory without it.
-func (a *app) shown(path string) string {
-	if rel, err := filepath.Rel(a.p.Dir, path); err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	return path
 }
 
 // suitePath is the file that a name or a path means; it need not be there. What
@@ -193,4 +176,31 @@ func (a *app) allSuites() (list []suiteFile, broken pack.Problems, err error) {
 		}
 	}
 	return list, broken, nil
+}
+
+// only is the suite with some of its cases.
+func (s suiteFile) only(ids []string) (*regression.Suite, error) {
+	some := *s.Suite
+	some.Cases = nil
+	for _, id := range ids {
+		i := s.Find(id)
+		if i < 0 {
+			return nil, (&failure{status: statusNotFound, code: "not_found", err: fmt.Errorf("suite %s has no case %q", s.Name, id)}).
+				hint("agentclash regression-suite case list %s", s.Name)
+		}
+		some.Cases = append(some.Cases, s.Cases[i])
+	}
+	return &some, nil
+}
+
+// newSuite is a suite that is not there yet, named by its file.
+func (a *app) newSuite(path, selector, slug string) (*regression.Suite, error) {
+	name := selector
+	if looksLikePath(selector) {
+		name = suiteNameOf(path)
+		if err := regression.CheckName(name); err != nil {
+			return nil, usage("%s: %w", a.shown(path), err)
+		}
+	}
+	return regression.New(name, slug, review.Warning, "", a.p.Now()), nil
 }

@@ -120,7 +120,7 @@ func (a *app) plannedBaseline(ctx context.Context, planned *plan.Plan, o startOp
 	if err != nil || !ok && !looksLikePath(o.against.baseline) {
 		return comparand{}, false, err
 	}
-	return a.baselineFor(ctx, db, planned.Workspace, planned.Pack.Slug, o.against.baseline)
+	return baselineFor(ctx, a, db, planned.Workspace, planned.Pack.Slug, o.against.baseline)
 }
 
 // sayTest says what a run will be decided by, and what it cannot do.
@@ -178,7 +178,7 @@ func (a *app) gateUntil(ctx context.Context, planned *plan.Plan, result engine.R
 // or file, or by itself where the name means another by now.
 func (a *app) ownBaseline(ctx context.Context, db *store.DB, planned *plan.Plan, against reference) (comparand, bool, error) {
 	id := planned.Until.Baseline.RunAgentID
-	found, ok, err := a.baselineFor(ctx, db, planned.Workspace, planned.Pack.Slug, against.baseline)
+	found, ok, err := baselineFor(ctx, a, db, planned.Workspace, planned.Pack.Slug, against.baseline)
 	if err == nil && ok && found.agent.ID == id {
 		return found, true, nil
 	}

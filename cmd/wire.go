@@ -9,15 +9,7 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/cmd/config"
-	"github.com/agentclash/agentclash/engine/plan"
 
-	"github.com/agentclash/agentclash/engine/provider"
-	"github.com/agentclash/agentclash/engine/provider/anthropic"
-	"github.com/agentclash/agentclash/engine/provider/endpoint"
-	"github.com/agentclash/agentclash/engine/provider/gemini"
-	"github.com/agentclash/agentclash/engine/provider/openai"
-	"github.com/agentclash/agentclash/engine/provider/scripted"
-	"github.com/agentclash/agentclash/engine/provider/wire"
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/docker"
 	"github.com/agentclash/agentclash/sandbox/e2b"
@@ -26,92 +18,6 @@ import (
 
 // This is the only file where adapters meet: every model client and every
 // sandbox provider of the program is made here.
-
-// server is a provider of models, and how it is to be asked.
-type server struct {
-	provider string
-	baseURL  string
-	keyVar   string // environment variable of its key; "" when it needs none
-	api      string // of OpenAI's protocol: an engine.API, "" for chat
-	research bool   // a response in the background, for responses packs
-	noCache  bool   // of prompts, where they would be cached
-}
-
-// servers are the providers whose address this version knows.
-func servers() []server {
-	var list []server
-	for _, e := range openai.Endpoints() {
-		list = append(list, server{provider: e.Provider, baseURL: e.BaseURL, keyVar: e.KeyVar})
-	}
-	return append(list,
-		server{provider: provider.Anthropic, baseURL: anthropic.BaseURL, keyVar: anthropic.KeyVar},
-		server{provider: provider.Gemini, baseURL: gemini.BaseURL, keyVar: gemini.KeyVar})
-}
-
-// httpProvider is what an endpoint's answers are said to be of.
-const httpProvider = endpoint.Name
-
-func newEndpointClient(url string, headers map[string]string, secrets []string) (provider.Client, error) {
-	return endpoint.New(endpoint.Options{URL: url, Headers: headers, Secrets: secrets, Proxy: http.ProxyFromEnvironment})
-}
-
-// checkEndpoint reads an endpoint's address and the names of its headers, and
-// returns the address without what does not tell endpoints apart.
-func checkEndpoint(url string, headers map[string]string) (at string, errs []error) {
-	u, err := endpoint.ParseURL(url)
-	if err != nil {
-		errs = append(errs, err)
-	} else {
-		at = u.Host + u.Path
-	}
-	for name := range headers {
-		if err := endpoint.CheckHeader(name); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return at, errs
-}
-
-func newServerClient(s server, key string) (provider.Client, error) {
-	o := wire.Options{Provider: s.provider, BaseURL: s.baseURL, Key: key, Proxy: http.ProxyFromEnvironment}
-	switch {
-	case s.provider == provider.Anthropic:
-		return anthropic.New(anthropic.Options{Options: o, NoPromptCache: s.noCache})
-	case s.provider == provider.Gemini:
-		return gemini.New(o)
-	case s.research:
-		return openai.NewResearch(openai.ResearchOptions{Options: o})
-	case s.api == plan.APIResponses:
-		return openai.NewResponses(o)
-	}
-	return openai.New(openai.Options{Options: o})
-}
-
-func newScriptClient(name string, src []byte) (provider.Client, error) {
-	script, err := scripted.Load(name, src)
-	if err != nil {
-		return nil, err
-	}
-	return scripted.New(script), nil
-}
-
-// newScriptJudge is the judge of a script: its judges list.
-func newScriptJudge(name string, src []byte) (provider.Client, error) {
-	script, err := scripted.Load(name, src)
-	if err != nil {
-		return nil, err
-	}
-	return scripted.NewJudge(script), nil
-}
-
-// newScriptUser is the simulated user of a script: its simulators list.
-func newScriptUser(name string, src []byte) (provider.Client, error) {
-	script, err := scripted.Load(name, src)
-	if err != nil {
-		return nil, err
-	}
-	return scripted.NewSimulator(script), nil
-}
 
 func (a *app) openDocker(ctx context.Context, image string) (sandbox.Provider, error) {
 	if image == "" {
@@ -128,7 +34,7 @@ func (a *app) openDocker(ctx context.Context, image string) (sandbox.Provider, e
 
 func (a *app) dockerOptions(image string) docker.Options {
 	return docker.Options{
-		Getenv: a.p.Getenv, Image: image, Guest: a.guest, Owner: owner(), HostID: hostID(), Alive: alive,
+		Getenv: a.p.Getenv, Image: image, Guest: guestReader(a.p.Getenv), Owner: owner(), HostID: hostID(), Alive: alive,
 		Now: a.p.Now, Progress: a.progress,
 	}
 }
@@ -141,7 +47,8 @@ func (a *app) probeDocker(ctx context.Context) (docker.Engine, error) {
 // DockerAnswers says why no Docker engine answers, nil
 // when one does.
 func DockerAnswers(ctx context.Context, p *Process) error {
-	_, err := (&app{p: p}).probeDocker(ctx)
+	a := &app{p: p}
+	_, err := a.probeDocker(ctx)
 	return err
 }
 
@@ -189,7 +96,7 @@ func (a *app) e2bOptions(template string) (e2b.Options, error) {
 	o := e2b.Options{
 		Key: a.p.Getenv("E2B_API_KEY"), Template: cmp.Or(template, a.p.Getenv("E2B_TEMPLATE_ID")),
 		BaseURL: a.p.Getenv("E2B_API_BASE_URL"), SandboxURL: a.p.Getenv("E2B_SANDBOX_URL"),
-		Guest: a.guest, Owner: owner(), HostID: hostID(), Alive: alive, Now: a.p.Now, Proxy: http.ProxyFromEnvironment,
+		Guest: guestReader(a.p.Getenv), Owner: owner(), HostID: hostID(), Alive: alive, Now: a.p.Now, Proxy: http.ProxyFromEnvironment,
 	}
 	if text := a.p.Getenv("E2B_REQUEST_TIMEOUT"); text != "" {
 		d, err := time.ParseDuration(text)

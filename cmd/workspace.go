@@ -32,7 +32,7 @@ type workspaceDocument struct {
 	CreatedAt   *time.Time `json:"created_at"` // null for one that came to be by being used
 }
 
-func (a *app) workspaceDocument(w workspace) (workspaceDocument, error) {
+func (a *app) documentOf(w workspace) (workspaceDocument, error) {
 	current, err := a.workspaceName()
 	return workspaceDocument{w.Name, w.Name == current, w.Runs, w.Packs, w.Deployments, w.Baselines, w.secrets,
 		when(w.LastRunAt), when(w.createdAt)}, err
@@ -55,7 +55,7 @@ func runWorkspaceList(ctx context.Context, a *app) error {
 		Items []workspaceDocument `json:"items"`
 	}{}
 	for _, w := range list {
-		item, err := a.workspaceDocument(w)
+		item, err := a.documentOf(w)
 		if err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func runWorkspaceGet(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	doc, err := a.workspaceDocument(w)
+	doc, err := a.documentOf(w)
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (a *app) workspaces(ctx context.Context) ([]workspace, error) {
 			found[w.Name] = workspace{Workspace: w}
 		}
 	}
-	secrets, err := a.secretStore()
+	secrets, err := a.openSecrets()
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,14 @@ type DoctorDocument struct {
 	NextSteps List[string] `json:"next_steps"`
 }
 
+// The statuses of a [Check].
+const (
+	CheckOK   = "ok"
+	CheckInfo = "info"
+	CheckWarn = "warn"
+	CheckFail = "fail"
+)
+
 // Check is one thing that was looked at.
 type Check struct {
 	Name     string            `json:"name"`

@@ -41,8 +41,11 @@ func ParseShard(text string) (Shard, error) {
 // String is the part as it is written: 3/8.
 func (s *Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Of) }
 
-// Share says how much of the run the part has, for people.
+// Share says how much of the run the part has, for people: "" of nil, a whole run.
 func (s *Shard) Share() string {
+	if s == nil {
+		return ""
+	}
 	return fmt.Sprintf("%s (%d of %d cases)", s, len(s.Places), s.Cases)
 }
 
