@@ -5,7 +5,7 @@ BIN   := bin/agentclash
 
 # The version is what git says; a build from an archive has build info only.
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
-LDFLAGS := -s -w $(if $(VERSION),-X github.com/agentclash/agentclash/cmd.version=$(VERSION))
+LDFLAGS := -s -w $(if $(VERSION),-X github.com/agentclash/agentclash/cmd/cli.version=$(VERSION))
 
 # The race detector needs a C compiler.
 CC_FOUND := $(shell command -v $${CC:-cc} 2>/dev/null || command -v gcc 2>/dev/null)

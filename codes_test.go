@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/agentclash/agentclash/cmd"
+	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/errcode"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/sandbox"
@@ -27,7 +28,7 @@ import (
 func codesInSource(t *testing.T) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
-	for _, room := range []string{"cmd", "engine", "scoring", "engine/record", "engine/packtest"} {
+	for _, room := range append(commandRooms(), "engine", "scoring", "engine/record", "engine/packtest") {
 		r := readRoom(t, room)
 		for _, f := range r.files {
 			ast.Inspect(f, func(n ast.Node) bool {
@@ -51,7 +52,7 @@ func codesInSource(t *testing.T) map[string]bool {
 		sandbox.LimitOutput, sandbox.LimitFile, sandbox.LimitDisk} {
 		found[limit+"_limit"] = true
 	}
-	// a gate whose baseline is gone ends with its verdict: cmd/untildecided.go
+	// a gate whose baseline is gone ends with its verdict: cmd/evaluation/untildecided.go
 	found[string(compare.Fail)], found[string(compare.InsufficientEvidence)] = true, true
 	delete(found, scoring.CodeExecution) // the name of a validator
 	if len(found) < 40 {
@@ -110,6 +111,8 @@ func (r room) text(e ast.Expr) (string, bool) {
 	case *ast.Ident:
 		s, ok := r.consts[e.Name]
 		return s, ok
+	case *ast.SelectorExpr: // another room's constant, which that room has stated
+		return "", false
 	}
 	return "", false
 }
@@ -118,21 +121,25 @@ func (r room) text(e ast.Expr) (string, bool) {
 func (r room) codesOf(n ast.Node) []ast.Expr {
 	switch n := n.(type) {
 	case *ast.ValueSpec: // const CodeMiss = "replay_miss"
-		if r.name != "cmd" && len(n.Names) == 1 && len(n.Values) == 1 && isCodeName(n.Names[0].Name) && n.Type == nil {
+		if !slices.Contains(commandRooms(), r.name) && len(n.Names) == 1 && len(n.Values) == 1 && isCodeName(n.Names[0].Name) && n.Type == nil {
 			return n.Values
 		}
 	case *ast.KeyValueExpr: // code: "x"
-		if id, ok := n.Key.(*ast.Ident); ok && id.Name == "code" {
+		if id, ok := n.Key.(*ast.Ident); ok && r.isCode(id.Name) {
 			return []ast.Expr{n.Value}
 		}
 	case *ast.CallExpr: // refusal("x", ...), byAgent("x", ...)
-		if id, ok := n.Fun.(*ast.Ident); ok && slices.Contains([]string{"refusal", "byAgent"}, id.Name) {
+		name := n.Fun
+		if s, ok := name.(*ast.SelectorExpr); ok {
+			name = s.Sel
+		}
+		if id, ok := name.(*ast.Ident); ok && slices.Contains([]string{"refusal", "Refusal", "byAgent"}, id.Name) && len(n.Args) > 0 {
 			return n.Args[:1]
 		}
 	case *ast.AssignStmt: // f.status, f.code = 66, "x"
 		var list []ast.Expr
 		for i, to := range n.Lhs {
-			if s, ok := to.(*ast.SelectorExpr); ok && s.Sel.Name == "code" && len(n.Rhs) == len(n.Lhs) {
+			if s, ok := to.(*ast.SelectorExpr); ok && r.isCode(s.Sel.Name) && len(n.Rhs) == len(n.Lhs) {
 				list = append(list, n.Rhs[i])
 			}
 		}
@@ -141,6 +148,12 @@ func (r room) codesOf(n ast.Node) []ast.Expr {
 		return rowCodes(n.X)
 	}
 	return nil
+}
+
+// isCode says whether a field is the code of an error: its name has a capital in rooms
+// of commands alone.
+func (r room) isCode(field string) bool {
+	return field == "code" || field == "Code" && slices.Contains(commandRooms(), r.name)
 }
 
 func isCodeName(name string) bool {
@@ -259,7 +272,7 @@ func deepest(help map[string]string, words []string) (path string, leaf bool) {
 func helpOf(t *testing.T, path ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	p := cmd.System()
+	p := cli.System()
 	p.Out, p.Err = &out, &out
 	if status := cmd.Main(p, append(slices.Clone(path), "--help")); status != 0 {
 		t.Fatalf("%v --help: status %d: %s", path, status, out.String())

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agentclash/agentclash/cmd"
+	"github.com/agentclash/agentclash/cmd/cli"
 )
 
 // TestHelpFitsATerminal reads the help of every command at 80 columns. Only what is
@@ -19,7 +20,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 	var read func(path ...string)
 	read = func(path ...string) {
 		var out bytes.Buffer
-		p := cmd.System()
+		p := cli.System()
 		p.Out, p.Err = &out, &out
 		p.Terminal = func() (int, int, bool) { return 80, 24, true }
 		if status := cmd.Main(p, append(path, "--help")); status != 0 {

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/agentclash/agentclash/cmd"
+	"github.com/agentclash/agentclash/cmd/cli"
 )
 
-func main() { os.Exit(cmd.Main(cmd.System(), os.Args[1:])) }
+func main() { os.Exit(cmd.Main(cli.System(), os.Args[1:])) }

@@ -19,6 +19,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/agentclash/agentclash/cmd"
+	"github.com/agentclash/agentclash/cmd/cli"
+	"github.com/agentclash/agentclash/cmd/sandboxes"
 	"github.com/agentclash/agentclash/sandbox/e2b/e2btest"
 )
 
@@ -28,7 +30,7 @@ var update = flag.Bool("update", false, "rewrite what the scripts expect")
 // run the real program.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"agentclash": func() { os.Exit(cmd.Main(cmd.System(), os.Args[1:])) },
+		"agentclash": func() { os.Exit(cmd.Main(cli.System(), os.Args[1:])) },
 	})
 }
 
@@ -153,7 +155,7 @@ func dockerAnswers(t *testing.T) bool {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	err := cmd.DockerAnswers(ctx, cmd.System())
+	err := sandboxes.DockerAnswers(ctx, cli.System())
 	if err != nil && os.Getenv("AGENTCLASH_REQUIRE_DOCKER") != "" {
 		t.Fatalf("AGENTCLASH_REQUIRE_DOCKER is set and no engine answers: %v", err)
 	}

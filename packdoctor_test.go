@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/cmd"
+	"github.com/agentclash/agentclash/cmd/cli"
 )
 
 // A long examination says on a terminal how far it is, and nowhere else.
@@ -16,7 +17,7 @@ func TestPackDoctorSaysHowFarItIs(t *testing.T) {
 	for _, terminal := range []bool{true, false} {
 		var out, err bytes.Buffer
 		var calls atomic.Int64
-		p := cmd.System()
+		p := cli.System()
 		p.Out, p.Err, p.ErrTerminal, p.Dir = &out, &err, terminal, t.TempDir()
 		home := t.TempDir()
 		p.Getenv = func(name string) string { return map[string]string{"AGENTCLASH_HOME": home}[name] }

@@ -13,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/agentclash/agentclash/cmd"
+	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/manual"
 )
 
@@ -169,7 +170,7 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 func schemaDocument(t *testing.T, into *manual.Document, of ...string) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	p := cmd.System()
+	p := cli.System()
 	p.Out, p.Err = &out, &out
 	if status := cmd.Main(p, append([]string{"schema"}, of...)); status != 0 {
 		t.Fatalf("schema %v: status %d: %s", of, status, out.String())

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/cmd"
+	"github.com/agentclash/agentclash/cmd/cli"
 )
 
 // closing is a writer that waits until something is closed.
@@ -29,7 +30,7 @@ func TestTwoSignals(t *testing.T) {
 		left := make(chan struct{})
 		var once sync.Once
 		leave := func() { once.Do(func() { close(left) }) }
-		p := cmd.System()
+		p := cli.System()
 		p.Out, p.Err, p.Dir = io.Discard, io.Discard, t.TempDir()
 		if hard { // so that the command does not end before the second one is heard
 			p.Err = closing(left)

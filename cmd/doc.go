@@ -1,7 +1,5 @@
-// Package cmd is the front door: one file for each noun and verb, their flags,
-// the wiring of adapters, and the exit status.
+// Package cmd puts the command tree together and runs one command line.
 //
-// It is the only room that reads the environment. It decides nothing about
-// packs, trials, scores or verdicts: it asks the rooms that do, and hands what
-// they say to a view.
+// The rooms below hold the commands, a file for each verb: flags, what is asked of the
+// rooms that decide, and a view of the answer. layers_test.go says who may import whom.
 package cmd

@@ -5,6 +5,21 @@ import (
 	"errors"
 	"runtime/debug"
 
+	"github.com/agentclash/agentclash/cmd/agents"
+	"github.com/agentclash/agentclash/cmd/artifacts"
+	"github.com/agentclash/agentclash/cmd/cli"
+	"github.com/agentclash/agentclash/cmd/contract"
+	"github.com/agentclash/agentclash/cmd/datasets"
+	"github.com/agentclash/agentclash/cmd/evaluation"
+	"github.com/agentclash/agentclash/cmd/infra"
+	"github.com/agentclash/agentclash/cmd/packs"
+	"github.com/agentclash/agentclash/cmd/pipeline"
+	"github.com/agentclash/agentclash/cmd/regressions"
+	"github.com/agentclash/agentclash/cmd/runs"
+	"github.com/agentclash/agentclash/cmd/sandboxes"
+	"github.com/agentclash/agentclash/cmd/setup"
+	"github.com/agentclash/agentclash/cmd/site"
+	"github.com/agentclash/agentclash/cmd/verdict"
 	"github.com/spf13/cobra"
 )
 
@@ -13,36 +28,36 @@ import (
 const gcPercent = 60
 
 // Main runs one command line and returns its exit status.
-func Main(p *Process, args []string) int {
-	if status, ran := inBox(args); ran {
+func Main(p *cli.Process, args []string) int {
+	if status, ran := sandboxes.InBox(args); ran {
 		return status
 	}
 	if p.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	a := &app{p: p}
+	a := &cli.App{Process: p}
 	root := newRoot(a)
 	root.SetArgs(args)
 	root.SetIn(p.In)
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
-	ctx, stop := a.interruptible(context.Background())
+	ctx, stop := a.Interruptible(context.Background())
 	err := root.ExecuteContext(ctx)
 	stop()
-	if cerr := a.close(); cerr != nil {
+	if cerr := a.Close(); cerr != nil {
 		err = errors.Join(cerr, err)
-		var said exit
+		var said cli.Exit
 		if errors.As(err, &said) {
-			a.say("! close the store: %v", cerr)
+			a.Say("! close the store: %v", cerr)
 		}
 	}
 	if err != nil {
-		return report(p.Err, err, a.structured(args))
+		return cli.Report(p.Err, err, a.Structured(args))
 	}
-	return statusOK
+	return cli.StatusOK
 }
 
-func newRoot(a *app) *cobra.Command {
+func newRoot(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "agentclash",
 		Short: "Is this agent still good enough to ship, and how do you know?",
@@ -55,32 +70,32 @@ the calls to the models you name.`,
   agentclash baseline set latest
   agentclash compare latest --gate`,
 		SilenceErrors: true, SilenceUsage: true,
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.checkGlobals(c) },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.CheckGlobals(c) },
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	f := root.PersistentFlags()
-	f.BoolVar(&a.asJSON, "json", false, "print one JSON document (NDJSON for streams)")
-	f.StringVarP(&a.output, "output", "o", "table", "output format: table, json or yaml")
-	f.StringVar(&a.query, "query", "", "jq expression applied to JSON output")
-	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no success lines")
-	f.BoolVar(&a.noColor, "no-color", false, "no colour, as NO_COLOR=1")
-	f.BoolVar(&a.nonInteractive, "non-interactive", false, "never ask")
-	f.StringVarP(&a.workspace, "workspace", "w", "", "workspace to work in (default: AGENTCLASH_WORKSPACE, .agentclash.yaml, the user's setting, \"default\")")
+	f.BoolVar(&a.AsJSON, "json", false, "print one JSON document (NDJSON for streams)")
+	f.StringVarP(&a.Output, "output", "o", "table", "output format: table, json or yaml")
+	f.StringVar(&a.Query, "query", "", "jq expression applied to JSON output")
+	f.BoolVarP(&a.Quiet, "quiet", "q", false, "no progress and no success lines")
+	f.BoolVar(&a.NoColor, "no-color", false, "no colour, as NO_COLOR=1")
+	f.BoolVar(&a.NonInteractive, "non-interactive", false, "never ask")
+	f.StringVarP(&a.Workspace, "workspace", "w", "", "workspace to work in (default: AGENTCLASH_WORKSPACE, .agentclash.yaml, the user's setting, \"default\")")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage("%w", err).hint("%s --help", c.CommandPath())
+		return cli.Usage("%w", err).Hint("%s --help", c.CommandPath())
 	})
 	root.AddCommand(
-		newEval(a), newRun(a), newReplay(a), newBaseline(a), newCompare(a), newReleaseGate(a),
-		newChallengePack(a), newDataset(a), newDeployment(a), newBuild(a), newArtifact(a), newSecret(a), newInfra(a), newCache(a), newRegressionSuite(a), newCI(a),
-		newServe(a), newDoctor(a), newQuickstart(a), newSandbox(a), newVersion(a), newCompletion(a), newSchema(a),
-		newExplain(a), newStore(a), newConfig(a), newInit(a), newLink(a), newWorkspace(a), newHosted("auth"), newHosted("org"), newHosted("quota"),
+		evaluation.NewEval(a), evaluation.NewRun(a), runs.NewReplay(a), verdict.NewBaseline(a), verdict.NewCompare(a), verdict.NewReleaseGate(a),
+		packs.NewChallengePack(a), datasets.NewDataset(a), agents.NewDeployment(a), agents.NewBuild(a), artifacts.NewArtifact(a), agents.NewSecret(a), infra.NewInfra(a), evaluation.NewCache(a), regressions.NewRegressionSuite(a), pipeline.NewCI(a),
+		site.NewServe(a), setup.NewDoctor(a), setup.NewQuickstart(a), sandboxes.NewSandbox(a), contract.NewVersion(a), contract.NewCompletion(a), contract.NewSchema(a),
+		contract.NewExplain(a), runs.NewStore(a), setup.NewConfig(a), setup.NewInit(a), setup.NewLink(a), setup.NewWorkspace(a), setup.NewHosted("auth"), setup.NewHosted("org"), setup.NewHosted("quota"),
 	)
-	choose(root)
-	strict(root)
-	a.completing(root)
-	a.fitHelp(root)
+	contract.Choose(root)
+	cli.Strict(root)
+	contract.Completing(a, root)
+	contract.FitHelp(a, root)
 	return root
 }
 
 // Tree is every command there is, for those who describe them.
-func Tree(p *Process) *cobra.Command { return newRoot(&app{p: p}) }
+func Tree(p *cli.Process) *cobra.Command { return newRoot(&cli.App{Process: p}) }

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/agentclash/agentclash/cmd"
+	"github.com/agentclash/agentclash/cmd/cli"
+	"github.com/agentclash/agentclash/cmd/contract"
 	"github.com/agentclash/agentclash/cmd/manual"
 )
 
@@ -61,8 +63,8 @@ func save(dir string, files map[string][]byte) error {
 
 // referencePages are the pages of docs/reference by their names.
 func referencePages() map[string][]byte {
-	root := cmd.Tree(cmd.System())
-	files := map[string][]byte{"README.md": []byte(manual.Index(root, cmd.ExitCodes()))}
+	root := cmd.Tree(cli.System())
+	files := map[string][]byte{"README.md": []byte(manual.Index(root, contract.ExitCodes()))}
 	for _, c := range manual.Shown(root) {
 		files[c.Name()+".md"] = []byte(manual.Page(c))
 	}
@@ -78,7 +80,7 @@ func manuals(dir string) error {
 	if err != nil {
 		return fmt.Errorf("SOURCE_DATE_EPOCH must be the seconds since 1970 of the commit: %w", err)
 	}
-	root := cmd.Tree(cmd.System())
+	root := cmd.Tree(cli.System())
 	root.DisableAutoGenTag = true
 	date := time.Unix(seconds, 0).UTC()
 	return doc.GenManTree(root, &doc.GenManHeader{Title: "AGENTCLASH", Section: "1", Source: "agentclash", Manual: "agentclash", Date: &date}, dir)
@@ -89,7 +91,7 @@ func completions(dir string) error {
 	files := map[string][]byte{}
 	for shell, name := range map[string]string{"bash": "agentclash.bash", "zsh": "_agentclash", "fish": "agentclash.fish", "powershell": "agentclash.ps1"} {
 		var out bytes.Buffer
-		p := cmd.System()
+		p := cli.System()
 		p.Out = &out
 		if status := cmd.Main(p, []string{"completion", shell}); status != 0 {
 			return fmt.Errorf("completion %s: status %d", shell, status)

@@ -1,0 +1,2 @@
+// Package artifacts holds the commands of files that people attach to runs.
+package artifacts

@@ -1,0 +1,2 @@
+// Package packs holds the commands of challenge packs: write, check, show, store.
+package packs

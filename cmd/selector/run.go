@@ -1,0 +1,65 @@
+package selector
+
+import (
+	"context"
+	"time"
+
+	"github.com/agentclash/agentclash/cmd/cli"
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/store"
+)
+
+// PageOptions say which part of a list is wanted.
+type PageOptions struct{ Limit, Offset int }
+
+// Check refuses what is no page, and fills in how long one is.
+func (p *PageOptions) Check() error {
+	if p.Limit < 0 || p.Limit > 100 || p.Offset < 0 {
+		return cli.Usage("--limit must be 0 to 100 and --offset must not be negative")
+	}
+	if p.Limit == 0 {
+		p.Limit = 20
+	}
+	return nil
+}
+
+// SayMore says how a list goes on of which a page is shown.
+func SayMore[T any](a *cli.App, page view.Page[T]) {
+	if last := page.Offset + len(page.Items); page.HasMore {
+		a.Say("showing %d to %d of %d; next: --offset %d", page.Offset+1, last, page.Total, last)
+	}
+}
+
+// StoredRun finds a run; none named is the newest.
+func StoredRun(ctx context.Context, a *cli.App, db *store.DB, args []string) (store.Run, error) {
+	selector := store.Latest
+	if len(args) > 0 {
+		selector = args[0]
+	}
+	workspace, err := a.WorkspaceName()
+	if err != nil {
+		return store.Run{}, err
+	}
+	return db.Run(ctx, workspace, selector)
+}
+
+// WithRun opens the store for reading and finds a run in it.
+func WithRun(ctx context.Context, a *cli.App, args []string, f func(*store.DB, store.Run) error) error {
+	db, err := a.Stored(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := StoredRun(ctx, a, db, args)
+	if err != nil {
+		return err
+	}
+	return f(db, r)
+}
+
+// When is a time that may be missing: nil when it is zero.
+func When(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

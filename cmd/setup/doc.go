@@ -1,0 +1,3 @@
+// Package setup holds the commands that arrange a machine and a repository: settings,
+// workspaces, the readiness of both.
+package setup

@@ -1,0 +1,209 @@
+package site
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/agentclash/agentclash/cmd/cli"
+	"github.com/agentclash/agentclash/cmd/report/page"
+	"github.com/agentclash/agentclash/cmd/report/web"
+	"github.com/agentclash/agentclash/cmd/runs"
+	"github.com/agentclash/agentclash/cmd/verdict"
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/store"
+	"github.com/spf13/cobra"
+)
+
+// servePort is where runs are shown unless another port is named.
+const servePort = 7357
+
+// NewServe is the command serve.
+func NewServe(a *cli.App) *cobra.Command {
+	var port int
+	c := &cobra.Command{
+		Use: "serve", Short: "Show runs in a browser on this machine, live",
+		Long: `Show the runs of the store in a browser: a list to search, a page for each run
+that goes on as the run does, and comparisons of two runs. It is answered on
+this machine only (127.0.0.1), to no other site, and changes nothing.
+
+It ends with Ctrl-C.`,
+		Example: "  agentclash serve\n  agentclash serve --port 0 --json",
+		Args:    cli.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return runServe(c.Context(), a, port) },
+	}
+	c.Flags().IntVar(&port, "port", servePort, "port to listen at (0: any that is free)")
+	return c
+}
+
+func runServe(ctx context.Context, a *cli.App, port int) error {
+	if port < 0 || port > 65535 {
+		return cli.Usage("--port must be 0 to 65535, not %d", port)
+	}
+	db, err := a.Stored(ctx)
+	if err != nil {
+		return err
+	}
+	workspace, err := a.WorkspaceName()
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return (&cli.Failure{Status: cli.StatusUnavailable, Code: "address_in_use", Err: fmt.Errorf("listen at port %d: %w", port, err)}).
+			Hint("agentclash serve --port 0")
+	}
+	address := listener.Addr().(*net.TCPAddr)
+	d := view.Served{Address: "http://" + address.String() + "/", Port: address.Port}
+	if err := a.Print(d, func(w io.Writer, _ view.Options) error { return view.Serving(w, d) }); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	a.Say("Ctrl-C ends it")
+	return serve(ctx, listener, web.New(served{a, db, workspace}, address.Port))
+}
+
+const (
+	// headerTime and answerTime bound what a browser that stalls takes up.
+	headerTime = 10 * time.Second
+	answerTime = 2 * time.Minute
+	// closeTime is how long answers may take that are under way at the end.
+	closeTime = 2 * time.Second
+)
+
+// serve answers until ctx ends.
+func serve(ctx context.Context, l net.Listener, h http.Handler) error {
+	s := &http.Server{
+		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: answerTime,
+		MaxHeaderBytes: 16 << 10, BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog: log.New(io.Discard, "", 0), // of what browsers do wrong
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(l) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	closing, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+	defer stop()
+	if err := s.Shutdown(closing); err != nil {
+		_ = s.Close() // what still goes on is cut off
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}
+
+// served is the store as a browser is shown it.
+type served struct {
+	a         *cli.App
+	db        *store.DB
+	workspace string
+}
+
+func (s served) Runs(ctx context.Context, search string, limit, offset int) (view.Page[view.Run], error) {
+	p := view.Page[view.Run]{Limit: limit, Offset: offset}
+	list, total, err := s.db.Runs(ctx, store.RunFilter{Workspace: s.workspace, Search: search, Limit: limit, Offset: offset})
+	if err != nil {
+		return p, err
+	}
+	p.Total, p.HasMore = total, offset+len(list) < total
+	for _, r := range list {
+		v, err := runs.ViewRun(ctx, s.a, s.db, r)
+		if err != nil {
+			return p, err
+		}
+		p.Items = append(p.Items, v)
+	}
+	return p, nil
+}
+
+func (s served) page(ctx context.Context, runID, against string) (*pageSource, error) {
+	run, err := s.db.Run(ctx, s.workspace, runID)
+	if err != nil {
+		return nil, webFailure(err)
+	}
+	if cli.LooksLikePath(against) {
+		return nil, fmt.Errorf("%w: no file is read for a browser", web.ErrRequest)
+	}
+	return pageOf(s.a, s.db, run, against), nil
+}
+
+// Version is the state of the run and how many trials it has in each.
+func (s served) Version(ctx context.Context, runID, against string) (string, error) {
+	run, err := s.db.Run(ctx, s.workspace, runID)
+	if err != nil {
+		return "", webFailure(err)
+	}
+	agents, err := s.db.RunAgents(ctx, run.ID)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	fmt.Fprintln(sum, run.Status, run.FinishedAt.UnixNano(), against)
+	for _, agent := range agents {
+		tally, err := s.db.Tally(ctx, agent.ID)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(sum, agent.Status, maps.Clone(tally)) // maps are printed in the order of their keys
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:12]), nil
+}
+
+func (s served) Report(ctx context.Context, runID, against string) (page.Report, error) {
+	p, err := s.page(ctx, runID, against)
+	if err != nil {
+		return page.Report{}, err
+	}
+	r, err := p.report(ctx)
+	return r, webFailure(err)
+}
+
+func (s served) Evidence(ctx context.Context, runID, trialID, against string) (page.Evidence, error) {
+	p, err := s.page(ctx, runID, against)
+	if err != nil {
+		return page.Evidence{}, err
+	}
+	t, err := s.db.Trial(ctx, s.workspace, trialID)
+	if err != nil {
+		return page.Evidence{}, webFailure(err)
+	}
+	agent, err := s.db.RunAgent(ctx, s.workspace, p.run.ID, t.RunAgentID)
+	if err != nil {
+		return page.Evidence{}, webFailure(err)
+	}
+	candidate := verdict.Side{Run: p.run, Agent: agent}
+	if base, _, err := p.baseline(ctx, candidate); err == nil && base.Given == nil && base.Agent.ID != "" && base.Agent.ID != agent.ID {
+		p.others[agent.ID] = base.Side
+	}
+	e, err := p.evidence(ctx, t.ID)
+	return e, webFailure(err)
+}
+
+// webFailure says of an error whose fault it is.
+func webFailure(err error) error {
+	var f *cli.Failure
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, store.ErrNotFound):
+		return fmt.Errorf("%w: %w", web.ErrNotFound, err)
+	case errors.As(err, &f) && f.Status == cli.StatusNotFound:
+		return fmt.Errorf("%w: %w", web.ErrNotFound, err)
+	case errors.As(err, &f) && f.Status == cli.StatusUsage:
+		return fmt.Errorf("%w: %s", web.ErrRequest, cmp.Or(f.Error(), "it cannot be done"))
+	}
+	return err
+}

@@ -1,0 +1,218 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agentclash/agentclash/cmd/cli"
+	"github.com/agentclash/agentclash/cmd/report/page"
+	"github.com/agentclash/agentclash/cmd/runs"
+	"github.com/agentclash/agentclash/cmd/verdict"
+	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/scoring"
+	"github.com/agentclash/agentclash/scoring/compare"
+	"github.com/agentclash/agentclash/store"
+)
+
+// pageSource reads what the page of a run says.
+type pageSource struct {
+	a   *cli.App
+	db  *store.DB
+	run store.Run
+	// against names what every agent is held against: a run, a baseline or a file;
+	// "" is the baseline of the pack, where one is set.
+	against string
+	// others are the run agents of the baselines in the store, by the ids of ours.
+	others map[string]verdict.Side
+}
+
+func pageOf(a *cli.App, db *store.DB, run store.Run, against string) *pageSource {
+	return &pageSource{a: a, db: db, run: run, against: against, others: map[string]verdict.Side{}}
+}
+
+// report reads everything but the evidence of trials, which the report reads itself
+// as it is written.
+func (s *pageSource) report(ctx context.Context) (page.Report, error) {
+	v, err := runs.ViewPlannedRun(ctx, s.a, s.db, s.run)
+	if err != nil {
+		return page.Report{}, err
+	}
+	r := page.Report{
+		Program: cli.ReadBuildInfo().Version, GeneratedAt: s.a.Process.Now().UTC().Truncate(time.Second), Run: v, Active: s.run.Active(),
+		Read: func(trialID string) (page.Evidence, error) { return s.evidence(ctx, trialID) },
+	}
+	if !s.run.StartedAt.IsZero() {
+		end := s.run.FinishedAt
+		if end.IsZero() {
+			end = s.a.Process.Now()
+		}
+		r.DurationMS = new(end.Sub(s.run.StartedAt).Milliseconds())
+	}
+	agents, err := s.db.RunAgents(ctx, s.run.ID)
+	if err != nil {
+		return r, err
+	}
+	for i, agent := range agents {
+		told, rows, err := s.agent(ctx, agent, i)
+		if err != nil {
+			return r, err
+		}
+		r.Agents, r.Trials = append(r.Agents, told), append(r.Trials, rows...)
+	}
+	return r, nil
+}
+
+func (s *pageSource) agent(ctx context.Context, agent store.RunAgent, place int) (page.Agent, []page.Row, error) {
+	var rows []page.Row
+	var invalid []scoring.Trial
+	err := s.db.Trials(ctx, store.TrialFilter{RunAgentID: agent.ID}, func(t store.Trial) error {
+		row, err := pageRow(t, place)
+		if row.Status == store.Invalid {
+			invalid = append(invalid, scoring.Trial{Outcome: scoring.OutcomeInvalid, Code: row.Code, Phase: row.Phase})
+		}
+		rows = append(rows, row)
+		return err
+	})
+	if err != nil {
+		return page.Agent{}, nil, err
+	}
+	candidate, err := verdict.AgentSide(ctx, s.a, s.db, agent.ID, verdict.Headlines)
+	if err != nil {
+		return page.Agent{}, nil, err
+	}
+	var card scoring.AgentScorecard
+	if candidate.Card != nil {
+		card = *candidate.Card
+	}
+	ref := candidate.Ref()
+	ref.Reason = agent.Reason
+	told := page.Agent{Agent: view.NewAgent(ref, card, invalid), Model: agent.Deployment.Target()}
+	return told, rows, s.compare(ctx, &told, candidate)
+}
+
+// pageRow is a trial as its newest attempt left it.
+func pageRow(t store.Trial, agent int) (page.Row, error) {
+	switch t.Status {
+	case store.Passed, store.Failed, store.Invalid:
+		end, err := t.End()
+		return page.NewRow(agent, view.NewTrial(end.Trial)), err
+	}
+	return page.Row{TrialID: t.ID, Agent: agent, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt, Status: t.Status}, nil
+}
+
+// compare holds an agent against what it is to be held against, or says why not.
+func (s *pageSource) compare(ctx context.Context, told *page.Agent, candidate verdict.Side) error {
+	if what, _ := candidate.Part(); what != "" {
+		told.NotCompared = "the run " + what
+		return nil
+	}
+	base, why, err := s.baseline(ctx, candidate)
+	switch {
+	case err != nil:
+		return verdict.SideFailure("baseline", err)
+	case why != "" || base.Agent.ID == "":
+		told.NotCompared = why
+		return nil
+	case base.Agent.ID == candidate.Agent.ID:
+		told.NotCompared = "it is the baseline"
+		return nil
+	}
+	j := verdict.Judge(s.a, base.Side, candidate, compare.DefaultPolicy())
+	told.Compared = &page.Compared{Baseline: base.Mark, Candidate: candidate.Participant(), Comparison: j.Comparison, Gate: j.Gate,
+		Rows: view.DeltaRows(j.Comparison)}
+	if base.Given == nil {
+		s.others[candidate.Agent.ID] = base.Side
+	}
+	return nil
+}
+
+// baseline is what an agent is held against: of a run with several agents the one
+// that has its name.
+func (s *pageSource) baseline(ctx context.Context, candidate verdict.Side) (base verdict.Comparand, why string, err error) {
+	if s.against == "" || verdict.IsBaseline(s.against) || cli.LooksLikePath(s.against) {
+		base, ok, err := verdict.BaselineFor(ctx, s.a, s.db, s.run.Workspace, s.run.Pack.Slug, baselineNamed(s.against))
+		if err == nil && !ok && s.against != "" {
+			err = verdict.NoSuchBaseline(s.against)
+		}
+		return base, "", err
+	}
+	run, err := s.db.Run(ctx, s.run.Workspace, s.against)
+	if err != nil {
+		return base, "", err
+	}
+	if run.ID == s.run.ID {
+		return base, "", cli.Usage("run %s cannot be compared with itself", run.Name).Hint("agentclash run list")
+	}
+	agents, err := s.db.RunAgents(ctx, run.ID)
+	if err != nil {
+		return base, "", err
+	}
+	for _, agent := range agents {
+		if len(agents) == 1 || strings.EqualFold(agent.Label, candidate.Agent.Label) {
+			found, err := verdict.AgentSide(ctx, s.a, s.db, agent.ID, verdict.Headlines)
+			return verdict.Bookmarked(found), "", err
+		}
+	}
+	return base, fmt.Sprintf("run %s has no agent of this name among its %d", run.Name, len(agents)), nil
+}
+
+// evidence reads a trial's newest attempt, and the baseline's trial on that case.
+func (s *pageSource) evidence(ctx context.Context, trialID string) (page.Evidence, error) {
+	t, err := s.db.Trial(ctx, s.run.Workspace, trialID)
+	if err != nil {
+		return page.Evidence{}, err
+	}
+	e := page.Evidence{}
+	if e.Trial, e.Events, err = s.attempt(ctx, t); err != nil {
+		return e, err
+	}
+	base, ok := s.others[t.RunAgentID]
+	if !ok {
+		return e, nil
+	}
+	filter := store.TrialFilter{RunAgentID: base.Agent.ID, CaseKey: t.CaseKey, Repetition: t.Repetition}
+	return e, s.db.Trials(ctx, filter, func(was store.Trial) error {
+		if len(was.Result) == 0 {
+			return nil
+		}
+		o := page.Other{RunID: base.Run.ID, RunName: base.Run.Name, Agent: base.Agent.Label}
+		o.Trial, o.Events, err = s.attempt(ctx, was)
+		e.Baseline = &o
+		return err
+	})
+}
+
+func (s *pageSource) attempt(ctx context.Context, t store.Trial) (view.Trial, []event.Event, error) {
+	told := view.Trial{TrialID: t.ID, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt}
+	if len(t.Result) > 0 {
+		end, err := t.End()
+		if err != nil {
+			return told, nil, err
+		}
+		told = view.NewTrial(end.Trial)
+	}
+	if t.Attempt == 0 {
+		return told, nil, nil
+	}
+	var events []event.Event
+	err := s.db.Events(ctx, store.EventFilter{TrialID: t.ID, Attempt: t.Attempt}, func(_ int64, e event.Event) error {
+		events = append(events, e)
+		return nil
+	})
+	if errors.Is(err, store.ErrNotFound) { // an attempt that has just begun
+		err = nil
+	}
+	return told, events, err
+}
+
+// baselineNamed is the name in a selector of baselines, "" for the default one.
+func baselineNamed(selector string) string {
+	if selector == store.Baseline {
+		return ""
+	}
+	return selector
+}
