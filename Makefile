@@ -22,11 +22,17 @@ build: ## build bin/agentclash (static, no cgo)
 quickstart: build ## the main job with no key: run, scorecard, baseline, comparison
 	@sh examples/quickstart.sh $(BIN)
 
+# The tests that run whole processes take three times as long with the detector in them:
+# it is on where a process does several things at once.
+TOGETHER := 'TestScript/(quickstart|native|peers|turns|limits|until|events)$$|TestServe$$'
+
 test: build ## run every test; those that need Docker run when an engine answers
 	@$(if $(RACE),true,echo "note: no C compiler found: the race detector is off")
 	@$(BIN) doctor --json --query '.checks[] | select(.name == "docker") | .status' 2>/dev/null | grep -qx ok \
 		|| echo "note: no Docker engine answers: the tests that need one are skipped"
-	$(GO) test $(RACE) $(TESTFLAGS) -timeout 20m ./...
+	$(GO) test $(RACE) $(TESTFLAGS) -timeout 20m $$($(GO) list ./... | grep /agentclash/agentclash/)
+	$(GO) test $(TESTFLAGS) -timeout 20m .
+	$(if $(RACE),$(GO) test $(RACE) $(TESTFLAGS) -timeout 20m . -run $(TOGETHER))
 
 slow-test: ## the long fault and simulation tests as well
 	AGENTCLASH_SLOW=1 $(GO) test $(RACE) -timeout 60m ./...

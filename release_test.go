@@ -63,7 +63,7 @@ func TestRelease(t *testing.T) {
 		if b.Binary != "agentclash" || !slices.Contains(b.Env, "CGO_ENABLED=0") || !slices.Contains(b.Flags, "-trimpath") || b.ModTimestamp != "{{ .CommitTimestamp }}" {
 			t.Errorf("the build for %v cannot be repeated: %+v", b.Goos, b)
 		}
-		if len(b.Ldflags) != 1 || !strings.HasPrefix(b.Ldflags[0], "-s -w -X github.com/agentclash/agentclash/cmd.version=") || strings.Contains(b.Ldflags[0], ".Date") {
+		if len(b.Ldflags) != 1 || !strings.HasPrefix(b.Ldflags[0], "-s -w -X github.com/agentclash/agentclash/cmd/cli.version=") || strings.Contains(b.Ldflags[0], ".Date") {
 			t.Errorf("the build for %v is linked with %q", b.Goos, b.Ldflags)
 		}
 	}

@@ -47,12 +47,21 @@ func schemas(t *testing.T) (all []int, newest int) {
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	all, newest := schemas(t)
-	for _, n := range all {
+	for _, n := range tried(all) {
 		t.Run(fmt.Sprintf("schema%d", n), func(t *testing.T) {
 			t.Parallel()
 			upgrade(t, n, newest)
 		})
 	}
+}
+
+// tried are the schemas that a test works with: the oldest and the newest, all with
+// AGENTCLASH_SLOW.
+func tried(all []int) []int {
+	if rounds(0, 1) == 1 || len(all) < 2 {
+		return all
+	}
+	return []int{all[0], all[len(all)-1]}
 }
 
 func upgrade(t *testing.T, schema, newest int) {

@@ -126,6 +126,9 @@ func TestLargeRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if (row.trials > 1000 || row.text > 100<<10) && os.Getenv("AGENTCLASH_SLOW") == "" {
+				t.Skip("it takes a minute with the race detector: make slow-test")
+			}
 			text, left := write(t, pagetest.Talkative(pagetest.Run(row.trials, 1), row.text))
 			t.Logf("%d bytes; %v", len(text), left.Lines())
 			if len(text) > page.MaxPage {
