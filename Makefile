@@ -13,7 +13,7 @@ RACE     := $(if $(CC_FOUND),-race)
 # Every process with the detector in it would sleep for a second at its end.
 export GORACE ?= atexit_sleep_ms=0
 
-.PHONY: build quickstart test slow-test lint fmt update screenshots fixture guests pages release-check snapshot cross bench bench-stats sandbox-image clean help
+.PHONY: build quickstart test test-rooms test-processes slow-test lint fmt update screenshots fixture guests pages release-check snapshot cross bench bench-stats sandbox-image clean help
 
 build: ## build bin/agentclash (static, no cgo)
 	@mkdir -p bin
@@ -30,7 +30,12 @@ test: build ## run every test; those that need Docker run when an engine answers
 	@$(if $(RACE),true,echo "note: no C compiler found: the race detector is off")
 	@$(BIN) doctor --json --query '.checks[] | select(.name == "docker") | .status' 2>/dev/null | grep -qx ok \
 		|| echo "note: no Docker engine answers: the tests that need one are skipped"
+	$(MAKE) --no-print-directory -j2 test-rooms test-processes
+
+test-rooms:
 	$(GO) test $(RACE) $(TESTFLAGS) -timeout 20m $$($(GO) list ./... | grep /agentclash/agentclash/)
+
+test-processes:
 	$(GO) test $(TESTFLAGS) -timeout 20m .
 	$(if $(RACE),$(GO) test $(RACE) $(TESTFLAGS) -timeout 20m . -run $(TOGETHER))
 
