@@ -139,7 +139,8 @@ func childRecord(ctx context.Context, path, word string) error {
 }
 
 // childRescore writes a rescoring of the newest run, trial by trial, says so
-// after each, and never finishes it.
+// after each, and never finishes it. What was never attempted has nothing to be
+// rescored.
 func childRescore(ctx context.Context, path, _ string) error {
 	db, err := store.Open(ctx, store.Options{Path: path})
 	if err != nil {
@@ -161,6 +162,9 @@ func childRescore(ctx context.Context, path, _ string) error {
 		trials, err := d.Trials(ctx, s)
 		if err != nil {
 			return err
+		}
+		if trials[0].Attempt == 0 {
+			continue
 		}
 		if err := w.Add(ctx, []store.RescoredTrial{{Of: trials[0], Result: []byte(`{}`)}}); err != nil {
 			return err

@@ -219,13 +219,17 @@ func TestUnfinishedRescoring(t *testing.T) {
 	db := open(t, path)
 	runID, agents := finishedRun(t, db, 0x1000000, 20)
 	writer, lines := child(t, "rescore", path, "")
+	said := []string{}
 	for range 10 {
-		if got := <-lines; !strings.HasPrefix(got, "added ") {
-			t.Fatalf("the other process says %q", got)
-		}
+		said = append(said, <-lines)
 	}
-	must(t, writer.Process.Kill())
-	for range lines { // until it is gone
+	killed := writer.Process.Kill()
+	for line := range lines { // until it is gone
+		said = append(said, line)
+	}
+	// How far it came by then depends on the machine; it never ends by itself.
+	if killed != nil || slices.ContainsFunc(said, func(line string) bool { return !strings.HasPrefix(line, "added ") }) {
+		t.Fatalf("killed: %v; the other process said:\n%s", killed, strings.Join(said, "\n"))
 	}
 	if list, err := db.Rescorings(t.Context(), runID); err != nil || len(list) > 0 {
 		t.Errorf("got %v, %v", list, err)

@@ -15,7 +15,8 @@ import (
 // process's start time, so that a reused pid is not taken for it.
 func Owner() string {
 	pid := os.Getpid()
-	return strings.Join([]string{bootID(), strconv.Itoa(pid), startTime(pid)}, "/")
+	started, _ := startTime(pid) // "" where that cannot be known
+	return strings.Join([]string{bootID(), strconv.Itoa(pid), started}, "/")
 }
 
 // Alive says whether the process that owner named is still running.
@@ -29,7 +30,8 @@ func Alive(name string) bool {
 		return false
 	}
 	if part[2] != "" {
-		return startTime(pid) == part[2]
+		started, err := startTime(pid)
+		return started == part[2] || errors.Is(err, os.ErrPermission) // what others may not look at is there
 	}
 	// no start time on this system: existing is the best there is
 	p, err := os.FindProcess(pid)
@@ -60,20 +62,4 @@ func bootID() string {
 		return ""
 	}
 	return strings.TrimSpace(string(b))
-}
-
-// startTime is when a process started, in the kernel's ticks; "" where that
-// cannot be read, or when there is no such process. A zombie has ended.
-func startTime(pid int) string {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return ""
-	}
-	// the program's name is in parentheses and may hold anything
-	_, rest, ok := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
-	field := strings.Fields(rest)
-	if !ok || len(field) < 20 || field[0] == "Z" {
-		return ""
-	}
-	return field[19]
 }

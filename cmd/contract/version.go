@@ -24,6 +24,20 @@ func NewVersion(a *cli.App) *cobra.Command {
 	}
 }
 
+// bashAlone stands in for the one function of the package bash-completion that the
+// script calls, which many systems lack: without it every tab would print an error into
+// the line. The words come as they are typed, and are only ever typed again.
+const bashAlone = `
+declare -F _get_comp_words_by_ref >/dev/null 2>&1 || _get_comp_words_by_ref()
+{
+    local line=${COMP_LINE:0:COMP_POINT}
+    read -r -a words <<<"$line"
+    [[ $line != *[[:space:]] ]] || words+=('')
+    cword=$((${#words[@]} - 1))
+    cur=${words[cword]} prev=${words[cword-1]}
+}
+`
+
 // NewCompletion is the command completion.
 func NewCompletion(a *cli.App) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
@@ -41,7 +55,11 @@ func NewCompletion(a *cli.App) *cobra.Command {
 			root := c.Root()
 			switch args[0] {
 			case "bash":
-				return root.GenBashCompletionV2(a.Process.Out, true)
+				if err := root.GenBashCompletionV2(a.Process.Out, true); err != nil {
+					return err
+				}
+				_, err := io.WriteString(a.Process.Out, bashAlone)
+				return err
 			case "zsh":
 				return root.GenZshCompletion(a.Process.Out)
 			case "fish":
