@@ -146,18 +146,32 @@ func Talkative(r page.Report, size int) page.Report {
 	read := r.Read
 	r.Read = func(id string) (page.Evidence, error) {
 		e, err := read(id)
-		random := rand.New(rand.NewPCG(1, seed(id)))
-		var b strings.Builder
-		for b.Len() < size {
-			fmt.Fprintf(&b, "%016x%016x%016x%016x\n", random.Uint64(), random.Uint64(), random.Uint64(), random.Uint64())
-		}
 		h := &log{trial: e.Trial, events: e.Events}
 		h.add(event.CallStarted, event.Call{ProviderKey: "scripted", Model: "sample"})
-		h.add(event.CallDone, event.CallEnd{ProviderModelID: "sample", OutputText: b.String()})
+		h.add(event.CallDone, event.CallEnd{ProviderModelID: "sample", OutputText: noise(seed(id), size)})
 		e.Events = h.events
 		return e, err
 	}
 	return r
+}
+
+// Noise is a text of so many bytes, which compress to half.
+func Noise(size int) string { return noise(1, size)[:size] }
+
+func noise(seed uint64, size int) string {
+	random := rand.New(rand.NewPCG(1, seed))
+	var b strings.Builder
+	for b.Len() < size {
+		fmt.Fprintf(&b, "%016x%016x%016x%016x\n", random.Uint64(), random.Uint64(), random.Uint64(), random.Uint64())
+	}
+	return b.String()
+}
+
+// Captured are the events of a trial, and a file that was captured.
+func Captured(e page.Evidence, f scoring.CapturedFile) []event.Event {
+	h := &log{trial: e.Trial, events: e.Events}
+	h.add(event.FileCaptured, f)
+	return h.events
 }
 
 // seed is a number of an id's own.
