@@ -19,6 +19,8 @@ type Expected struct {
 	// Diff is unified: lines with - are expected, lines with + were read. "" says
 	// that what was kept of both is the same.
 	Diff string `json:"diff"`
+	// Within says that the expected text need only be a part of the other.
+	Within bool `json:"within"`
 	// Part says that only the beginning of a text was kept, or is shown.
 	Part bool `json:"part"`
 }
@@ -44,11 +46,11 @@ func expected(e Evidence, files []File) []Expected {
 		if r.Verdict == scoring.VerdictPass || len(list) == maxExpected {
 			continue
 		}
-		want, asJSON, ok := wanted(declared[r.Key], r)
+		want, how, ok := wanted(declared[r.Key], r)
 		if !ok {
 			continue
 		}
-		x := Expected{Validator: r.Key, Type: r.Type, Target: r.Target}
+		x := Expected{Validator: r.Key, Type: r.Type, Target: r.Target, Within: how == within}
 		want, x.Part = kept(want)
 		is, cut := kept(*r.Actual)
 		if whole, path := read(e, files, r.Target); strings.HasPrefix(whole, is) && len(whole) <= maxRead {
@@ -58,8 +60,11 @@ func expected(e Evidence, files []File) []Expected {
 			is = view.Clip(is, len(want))
 		}
 		x.Part = x.Part || cut
-		if asJSON && !x.Part {
+		switch {
+		case how == asJSON && !x.Part:
 			want, is = laidOut(want), laidOut(is)
+		case how == within: // how either ends is no difference
+			want, is = strings.TrimSuffix(want, "\n")+"\n", strings.TrimSuffix(is, "\n")+"\n"
 		}
 		var left bool
 		x.Diff, left = difference(want, is)
@@ -69,40 +74,49 @@ func expected(e Evidence, files []File) []Expected {
 	return list
 }
 
-// wanted is the text that a check expects. ok is false for one whose expected text is
+// How an expected text is meant.
+const (
+	alike = iota
+	within
+	asJSON
+)
+
+// wanted is the text that a check expects, and how it is meant. ok is false for one whose expected text is
 // a pattern or a schema, or for what must not hold: nothing explains them line by line.
-func wanted(v scoring.Validator, r scoring.ValidatorResult) (text string, asJSON, ok bool) {
+func wanted(v scoring.Validator, r scoring.ValidatorResult) (text string, how int, ok bool) {
 	if v.Key == "" || v.Negate || r.Actual == nil {
-		return "", false, false
+		return "", how, false
 	}
 	switch v.Type {
+	case scoring.Contains:
+		how = within
 	case scoring.FileContentMatch:
 		var c struct {
 			Mode string `json:"match_mode"`
 		}
 		if len(v.Config) > 0 && json.Unmarshal(v.Config, &c) != nil || c.Mode == "regex" || c.Mode == "not_contains" {
-			return "", false, false
+			return "", how, false
 		}
-		asJSON = c.Mode == "json_equal"
+		how = map[string]int{"": within, "contains": within, "json_equal": asJSON}[c.Mode]
 	case scoring.Postcondition:
 		var c struct {
 			Condition string          `json:"condition"`
 			Value     json.RawMessage `json:"value"`
 		}
 		if json.Unmarshal(v.Config, &c) != nil || c.Condition != "equals" || len(c.Value) == 0 {
-			return "", false, false
+			return "", how, false
 		}
 		if json.Unmarshal(c.Value, &text) == nil {
-			return text, false, true
+			return text, alike, true
 		}
-		return string(c.Value), true, true
+		return string(c.Value), asJSON, true
 	case scoring.RegexMatch, scoring.JSONSchema, scoring.JSONPathMatch:
-		return "", false, false
+		return "", how, false
 	}
 	if r.Expected == nil {
-		return "", false, false
+		return "", how, false
 	}
-	return *r.Expected, asJSON, true
+	return *r.Expected, how, true
 }
 
 // read is the whole text that a check read, where there is one.

@@ -27,6 +27,7 @@ func TestExpected(t *testing.T) {
 	}{
 		"one line":     {validator: scoring.Validator{Type: "exact_match"}, want: "41", is: "42", diff: "@@ -1,1 +1,1 @@\n-41\n+42\n"},
 		"line end":     {validator: scoring.Validator{Type: "exact_match"}, want: "41\n", is: "41", diff: "@@ -1,1 +1,1 @@\n-41\n+41\n\\ No newline at end of file\n"},
+		"a part":       {validator: scoring.Validator{Type: "contains"}, want: "b\nc", is: "a\nb\nd", diff: "@@ -1,2 +1,3 @@\n+a\n b\n-c\n+d\n"},
 		"passed":       {validator: scoring.Validator{Type: "exact_match"}, want: "41", is: "42", verdict: "pass", diff: "-"},
 		"negated":      {validator: scoring.Validator{Type: "contains", Negate: true}, want: "4", is: "42", diff: "-"},
 		"pattern":      {validator: scoring.Validator{Type: "regex_match"}, want: "^4$", is: "42", diff: "-"},

@@ -184,7 +184,13 @@ function headline(p, d) {
   if (captured) return h('strong', {}, name(captured.path));
   const hint = p.tool_name ? argumentHint(p.arguments) : p.model_output || p.final_output || p.user_message || p.error_message || '';
   const title = p.tool_name || p.headline.replace(/^(model call to|tool call:) /, '');
-  return [h('strong', {}, name(title)), hint ? h('span', { class: 'muted', dir: 'auto' }, ' ' + seen(hint.slice(0, 160)).replace(/\s+/g, ' ')) : ''];
+  return [h('strong', {}, name(title)), p.http ? [' ', answered(p.http)] : '', hint ? h('span', { class: 'muted', dir: 'auto' }, ' ' + seen(hint.slice(0, 160)).replace(/\s+/g, ' ')) : ''];
+}
+
+// answered is how a request went: the status of its answer, or the phase that it
+// failed in.
+function answered(q) {
+  return q.phase ? h('span', { class: 'status', 'data-status': 'failed' }, 'failed in ' + seen(q.phase)) : q.status_code ? h('span', { class: 'muted' }, 'answered ' + q.status_code) : '';
 }
 
 function argumentHint(args) {
@@ -202,6 +208,7 @@ function stepBody(p, d) {
   if (p.user_message) parts.push(labelled('User says', block(p.user_message)));
   if (p.assistant_message) parts.push(labelled('Agent says', block(p.assistant_message)));
   if (p.arguments !== undefined && p.arguments !== null) parts.push(labelled('Arguments', h('div', {}, details(p.arguments))));
+  if (p.http) parts.push(facts([['Request', h('span', { dir: 'auto' }, seen([p.http.method, p.http.url].filter(Boolean).join(' ')))], ['Answer', p.http.status_code ? String(p.http.status_code) : ''], ['Failed in', seen(p.http.phase || '')]]));
   if (p.tool_result) parts.push(labelled('Result', block(p.tool_result)));
   if (p.model_output) parts.push(labelled('Reply', block(p.model_output)));
   for (const c of p.model_tool_calls || []) parts.push(labelled('Calls ' + seen(c.name ?? 'a tool'), block(pretty(c.arguments ?? c))));
@@ -260,6 +267,7 @@ function expected(d) {
     h('h3', {}, name(x.validator), ' ', h('span', { class: 'muted' }, seen(x.type) + ' reads ', h('code', {}, seen(x.path || x.target)))),
     x.diff ? diffView(x.diff, `What ${seen(x.validator)} expects and what it read: lines with - are expected, lines with + were found`)
       : h('p', { class: 'muted' }, x.part ? 'What was kept of both is the same: they differ further on.' : 'Line by line both are the same.'),
+    x.within && h('p', { class: 'muted' }, 'The expected text need only be a part of what is read: other lines may be there.'),
     x.diff && x.part && h('p', { class: 'muted' }, 'It is only the beginning of both.'))));
 }
 

@@ -127,9 +127,16 @@ func Hostile(r page.Report) page.Report {
 		h.add(event.ToolStarted, event.Tool{ToolCallID: "x", ToolName: HostileText, Arguments: mustJSON(map[string]string{HostileText: HostileText})})
 		h.add(event.ToolDone, event.Tool{ToolCallID: "x", ToolName: HostileText, Arguments: mustJSON(HostileText), Result: &event.ToolResult{Content: HostileText}})
 		h.add(event.FileCaptured, scoring.CapturedFile{Key: HostileText, Path: "/workspace/" + HostileText, Exists: true, Content: HostileText + strings.Repeat("x", 1<<20)})
+		h.add(event.ToolStarted, event.Tool{ToolCallID: "y", ToolName: "http_request", Arguments: mustJSON(map[string]string{"method": HostileText, "url": "javascript:pwned=1"})})
+		h.add(event.ToolFailed, event.Tool{ToolCallID: "y", ToolName: "http_request", Result: &event.ToolResult{Content: HostileText, IsError: true}})
 		e.Events = h.events
+		e.Declared = []scoring.Validator{{Key: HostileText, Type: "exact_match"}}
+		e.Checks = []scoring.ValidatorResult{{Key: HostileText, Type: HostileText, Target: HostileText, Verdict: scoring.VerdictFail, Expected: new(HostileText + "1 "), Actual: new(HostileText)}}
+		e.Baseline = &page.Other{RunName: HostileText, Agent: HostileText, Trial: e.Trial, Events: nil}
 		return e, err
 	}
+	r.Artifacts = []view.Artifact{{ID: HostileText, Name: "javascript:/" + HostileText, Type: HostileText, Size: 5, SHA256: HostileText, Metadata: mustJSON(HostileText)}}
+	r.ReadArtifact = func(string) ([]byte, error) { return []byte("<svg>"), nil }
 	return r
 }
 
