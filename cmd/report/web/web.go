@@ -112,7 +112,7 @@ func (s *server) one(make func(*answer, *http.Request) error) http.HandlerFunc {
 func refused(w http.ResponseWriter, err error) {
 	switch {
 	case errors.Is(err, ErrNotFound):
-		refuse(w, http.StatusNotFound, "not found: "+view.SanitizeLine(err.Error()))
+		refuse(w, http.StatusNotFound, view.SanitizeLine(err.Error()))
 	case errors.Is(err, ErrRequest):
 		refuse(w, http.StatusBadRequest, view.SanitizeLine(err.Error()))
 	default:

@@ -104,6 +104,9 @@ func TestArtifact(t *testing.T) {
 			if w.Code != row.status || w.Header().Get("Content-Disposition") != row.named {
 				t.Errorf("status %d, %q", w.Code, w.Header().Get("Content-Disposition"))
 			}
+			if row.status == http.StatusNotFound && w.Body.String() != "not found\n" {
+				t.Errorf("it is said as %q", w.Body)
+			}
 			if row.named != "" && w.Header().Get("Content-Type") != "application/octet-stream" {
 				t.Errorf("headers: %v", w.Header())
 			}
