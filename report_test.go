@@ -22,6 +22,9 @@ func TestReportInBrowser(t *testing.T) {
 	w := openBrowser(t)
 	agentclash, _ := exampleStore(t)
 	file := filepath.Join(t.TempDir(), "report.html")
+	if out, err := agentclash("artifact", "upload", "judge.yaml", "--type", "notes", "--run", "next", "--quiet").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	if out, err := agentclash("run", "report", "next", "--compare", "steady", "-o", file).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -47,6 +50,11 @@ func TestReportInBrowser(t *testing.T) {
 	t.Run("keys", func(*testing.T) { byKeyboard(w) })
 	t.Run("colours", func(*testing.T) { colours(w) })
 	t.Run("screen reader", func(*testing.T) { readAloud(w) })
+	t.Run("small", func(*testing.T) { small(w) })
+	t.Run("paper", func(*testing.T) { paper(w) })
+	t.Run("artifact", func(*testing.T) { saveArtifact(w) })
+	t.Run("ends of ids", func(*testing.T) { endsOfIDs(w) })
+	t.Run("no script", func(*testing.T) { noScript(w, page) }) // the last: it stays so
 	w.alone(page)
 }
 
@@ -74,6 +82,9 @@ func filterAndSort(w *window) {
 	w.await(`document.getElementById('found').textContent === '24 of 24 trials'`)
 }
 
+// keepSaved has the page keep the text of what it saves, until it is loaded anew.
+const keepSaved = `(() => { const was = URL.createObjectURL; URL.createObjectURL = (b) => { window.saved = b.text(); return was(b); }; return true; })()`
+
 func lookIntoTrial(w *window) {
 	id := eval[string](w, `new URLSearchParams([...document.querySelectorAll('table.grid td a')].find((a) => a.textContent === 'cart-merge').hash.slice(1)).get('trial')`)
 	w.do(chromedp.Evaluate(`location.hash = '#trial=`+id+`'`, nil), chromedp.WaitVisible(`.trialbody[data-ready]`, chromedp.ByQuery))
@@ -82,10 +93,12 @@ func lookIntoTrial(w *window) {
 	is(w, `document.querySelector('#judges').textContent.includes('list of commits')`, true)
 	is(w, `[...document.querySelectorAll('.diff .add')].some((e) => e.textContent === '+# Changes')`, true)
 	is(w, `[...document.querySelectorAll('.diff .del')].some((e) => e.textContent === '-# Release notes')`, true)
+	is(w, `[...document.querySelectorAll('#expected h3 bdi')].map((e) => e.textContent).join()`, "heading,mentions")
+	is(w, `[...document.querySelectorAll('#expected .diff .del')].map((e) => e.textContent).join()`, "-# Release notes,-cart merge")
 	is(w, `[...document.querySelectorAll('.step[data-kind=tool_call] strong')].map((e) => e.textContent).join()`, "list_files,write_file,submit")
 	w.do(chromedp.Click(`.step[data-kind=tool_call]:nth-child(1) summary`, chromedp.ByQuery), chromedp.WaitVisible(`.step[data-kind=tool_call] pre`, chromedp.ByQuery))
 	// what is saved is what was captured
-	is(w, `(() => { const was = URL.createObjectURL; URL.createObjectURL = (b) => { window.saved = b.text(); return was(b); }; return true; })()`, true)
+	is(w, keepSaved, true)
 	w.do(chromedp.Evaluate(`[...document.querySelectorAll('button')].find((b) => b.textContent === 'Save the file').click()`, nil))
 	w.await(`window.saved !== undefined`)
 	var text string
@@ -201,7 +214,7 @@ func readAloud(w *window) {
 		role := text(n.Role)
 		roles[role]++
 		switch role {
-		case "button", "link", "image", "img", "heading", "grid", "searchbox", "combobox":
+		case "button", "link", "image", "img", "heading", "grid", "searchbox", "combobox", "columnheader", "rowheader", "table":
 			if text(n.Name) == "" {
 				w.Errorf("a %s has no name", role)
 			}
@@ -210,6 +223,61 @@ func readAloud(w *window) {
 	for _, role := range []string{"main", "banner", "navigation", "search", "grid", "rowheader", "gridcell", "heading", "status", "contentinfo"} {
 		if roles[role] == 0 {
 			w.Errorf("the page has no %s: %v", role, roles)
+		}
+	}
+}
+
+// small looks at the page on a telephone, and at twice its size.
+func small(w *window) {
+	for _, width := range []int64{390, 620} {
+		w.do(chromedp.EmulateViewport(width, 800))
+		if over := eval[int](w, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+			w.Errorf("at %d pixels the page is %d too wide", width, over)
+		}
+		// no name is broken into its letters
+		is(w, `[...document.querySelectorAll('.plain tbody th')].filter((e) => e.getBoundingClientRect().width < 100).map((e) => e.textContent).join()`, "")
+	}
+	w.do(chromedp.EmulateViewport(1240, 900))
+}
+
+// paper sees that what is printed is dark on white, whatever the screen shows.
+func paper(w *window) {
+	w.do(emulation.SetEmulatedMedia().WithMedia("print").WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}))
+	is(w, contrasts, "")
+	is(w, `getComputedStyle(document.body).backgroundColor`, "rgb(255, 255, 255)")
+	w.do(emulation.SetEmulatedMedia())
+}
+
+// saveArtifact sees that an artifact comes out of the page as it was put in.
+func saveArtifact(w *window) {
+	is(w, `document.querySelectorAll('#artifacts tbody tr').length`, 1)
+	is(w, keepSaved, true)
+	w.do(chromedp.Evaluate(`window.saved = undefined; document.querySelector('#artifacts button').click()`, nil))
+	w.await(`window.saved !== undefined`)
+	var text string
+	w.do(chromedp.Evaluate(`window.saved`, &text, awaitPromise))
+	want, err := os.ReadFile(filepath.Join("testdata", "report", "judge.yaml"))
+	if err != nil || text != string(want) {
+		w.Errorf("the artifact is saved as %.60q: %v", text, err)
+	}
+}
+
+// endsOfIDs sees that only what may be the end of an id opens a trial.
+func endsOfIDs(w *window) {
+	for _, id := range []string{"-", "0", "%20", "zzzzzzzz"} {
+		w.do(chromedp.Evaluate(`location.hash = '#trial=`+id+`'`, nil))
+		w.await(`document.querySelector('#trialname')?.textContent === 'No such trial'`)
+	}
+	w.do(chromedp.Evaluate(`location.hash = ''`, nil), chromedp.WaitVisible("#overview", chromedp.ByQuery))
+}
+
+// noScript sees that there is a summary where scripts are switched off.
+func noScript(w *window, page string) {
+	var text string
+	w.do(emulation.SetScriptExecutionDisabled(true), chromedp.Navigate(page), chromedp.Text("main", &text, chromedp.ByQuery))
+	for _, want := range []string{"JavaScript is switched off", "scripted/next.yaml", "degraded", "1 invalid with unavailable", "insufficient_evidence: next against steady of steady"} {
+		if !strings.Contains(text, want) {
+			w.Errorf("without scripts the page does not say %q: %s", want, text)
 		}
 	}
 }

@@ -51,6 +51,14 @@ func serving(t *testing.T, c *exec.Cmd) string {
 func TestServe(t *testing.T) {
 	t.Parallel()
 	agentclash, home := exampleStore(t)
+	attached := map[string]string{}
+	for _, visibility := range []string{"workspace", "private"} {
+		id, err := agentclash("artifact", "upload", "pack.yaml", "--type", "notes", "--run", "next", "--visibility", visibility, "--json", "--query", ".artifact_id").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		attached[visibility] = strings.TrimSpace(string(id))
+	}
 	readOnly(t, home)
 	address := serving(t, agentclash("serve", "--port", "0"))
 	ids := map[string]string{}
@@ -84,6 +92,13 @@ func TestServe(t *testing.T) {
 		{"trial", "GET", trial + "?compare=steady", nil, 200, `-# Release notes`},
 		{"events", "GET", trial + "/events.jsonl", nil, 200, `"event_type":`},
 		{"captured file", "GET", trial + "/files/0", nil, 200, "# Changes"},
+		{"artifact", "GET", "runs/next/artifacts/" + attached["workspace"], nil, 200, "pack: {slug: release-notes"},
+		{"head of an artifact", "HEAD", "runs/next/artifacts/" + attached["workspace"], nil, 200, ""},
+		{"private artifact", "GET", "runs/next/artifacts/" + attached["private"], nil, 404, "not found"},
+		{"artifact of another run", "GET", "runs/steady/artifacts/" + attached["workspace"], nil, 404, "not found"},
+		{"no such artifact", "GET", "runs/next/artifacts/..%2f..%2fpack.yaml", nil, 404, "not found"},
+		{"artifacts of the page", "GET", "runs/next/data.json", nil, 200, `"private":1`},
+		{"no such baseline", "GET", trial + "?compare=nobody", nil, 404, "not found"},
 		{"no such file", "GET", trial + "/files/7", nil, 404, "not found"},
 		{"path as a file", "GET", trial + "/files/..%2f..%2f..%2fetc%2fpasswd", nil, 404, "not found"},
 		{"climbing", "GET", "../../../../etc/passwd", nil, 307, "/etc/passwd"}, // a page of ours that there is not
@@ -135,6 +150,9 @@ func TestServe(t *testing.T) {
 			h := a.Header
 			if h.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") || h.Get("Access-Control-Allow-Origin") != "" {
 				t.Errorf("headers: %v", h)
+			}
+			if strings.Contains(row.path, "/artifacts/") && a.StatusCode == 200 && h.Get("Content-Disposition") != `attachment; filename=pack.yaml` {
+				t.Errorf("Content-Disposition: %s", h.Get("Content-Disposition"))
 			}
 			if strings.Contains(row.path, "/files/") && a.StatusCode == 200 && h.Get("Content-Disposition") != `attachment; filename=NOTES.md` {
 				t.Errorf("Content-Disposition: %s", h.Get("Content-Disposition"))
@@ -262,6 +280,10 @@ func TestLargeReportInBrowser(t *testing.T) {
 		w.do(chromedp.Evaluate(`document.querySelector('table.grid tbody td a').click()`, nil), chromedp.WaitVisible(`.trialbody[data-ready]`, chromedp.ByQuery))
 		w.do(chromedp.Evaluate(`document.querySelectorAll('details').forEach((e) => e.open = true)`, nil))
 		is(w, `document.querySelectorAll('.step').length > 2`, true)
+		if name == "hostile" {
+			is(w, `document.querySelectorAll('#expected .diff .add, #artifacts td').length > 1`, true)
+			is(w, `[...document.querySelectorAll('a, area, form')].every((e) => /^(file:|$)/.test(new URL(e.href || '', location.href).protocol))`, true)
+		}
 		is(w, `window.pwned === undefined && document.querySelector('img') === null`, true)
 		w.alone("file://")
 	}

@@ -25,18 +25,8 @@ func NewArtifact(a *cli.App) *cobra.Command {
 	return cli.Group("artifact", "Keep files beside runs, and for packs", newArtifactUpload(a), newArtifactList(a), newArtifactGet(a), newArtifactDownload(a))
 }
 
-// The visibilities of an artifact. Nobody but this machine's user sees any of them:
-// the word is kept for who shares a store.
-const (
-	visibilityPrivate   = "private"
-	visibilityWorkspace = "workspace"
-)
-
 // maxMetadata is how long an artifact's metadata may be.
 const maxMetadata = 64 << 10
-
-// nameKey is the key of the metadata with the name that the file had.
-const nameKey = "original_filename"
 
 // artifactType is the form of an artifact's type.
 var artifactType = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
@@ -59,8 +49,8 @@ pack's asset names it by its id as artifact_id (docs/packs.md); such a file may 
 	f.StringVar(&o.kind, "type", "", "what it is, such as notes, dataset or screenshot")
 	f.StringVar(&o.run, "run", "", "run that it is of")
 	f.StringVar(&o.agent, "run-agent", "", "run agent that it is of, by label with --run, or by id")
-	f.StringVar(&o.metadata, "metadata", "", "JSON object to keep with it; its "+nameKey+" is the file's name unless it says another")
-	f.StringVar(&o.visibility, "visibility", visibilityWorkspace, "workspace or private: a word that is kept, since a store has one user")
+	f.StringVar(&o.metadata, "metadata", "", "JSON object to keep with it; its "+selector.ArtifactName+" is the file's name unless it says another")
+	f.StringVar(&o.visibility, "visibility", selector.WorkspaceVisibility, "workspace or private: a word that is kept, since a store has one user")
 	return c
 }
 
@@ -69,8 +59,8 @@ func (o uploadOptions) check(file string) (metadata json.RawMessage, err error) 
 	if !artifactType.MatchString(o.kind) {
 		errs = append(errs, errors.New("--type is required: a word of small letters, digits, dots, dashes and underscores, such as notes"))
 	}
-	if o.visibility != visibilityWorkspace && o.visibility != visibilityPrivate {
-		errs = append(errs, fmt.Errorf("--visibility must be %s or %s, not %q", visibilityWorkspace, visibilityPrivate, o.visibility))
+	if o.visibility != selector.WorkspaceVisibility && o.visibility != selector.PrivateVisibility {
+		errs = append(errs, fmt.Errorf("--visibility must be %s or %s, not %q", selector.WorkspaceVisibility, selector.PrivateVisibility, o.visibility))
 	}
 	fields := map[string]any{}
 	if o.metadata != "" {
@@ -83,8 +73,8 @@ func (o uploadOptions) check(file string) (metadata json.RawMessage, err error) 
 			fields = map[string]any{}
 		}
 	}
-	if _, said := fields[nameKey]; !said {
-		fields[nameKey] = filepath.Base(file)
+	if _, said := fields[selector.ArtifactName]; !said {
+		fields[selector.ArtifactName] = filepath.Base(file)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, cli.Usage("artifact upload: %w", err).Hint("agentclash artifact upload --help")
@@ -142,7 +132,7 @@ func runArtifactUpload(ctx context.Context, a *cli.App, o uploadOptions, file st
 	if err != nil {
 		return err
 	}
-	v := viewArtifact(stored)
+	v := selector.ViewArtifact(stored)
 	return a.Print(v, func(w io.Writer, o view.Options) error {
 		a.Say("✓ stored %s: %s", file, stored.ID)
 		return view.ArtifactDetails(w, v, o)
@@ -174,16 +164,6 @@ func attached(ctx context.Context, a *cli.App, run, agent string) (runID, agentI
 	}
 	found, err := db.RunAgent(ctx, workspace, runID, agent)
 	return found.RunID, found.ID, err
-}
-
-func viewArtifact(s store.Artifact) view.Artifact {
-	var fields map[string]any
-	_ = json.Unmarshal(s.Metadata, &fields) // the store has seen that it is JSON; what is no object has no name
-	name, _ := fields[nameKey].(string)
-	return view.Artifact{
-		ID: s.ID, RunID: s.RunID, RunAgentID: s.RunAgentID, Type: s.Type, ContentType: s.ContentType, Visibility: s.Visibility, Name: name,
-		Size: s.Size, SHA256: s.SHA256, Metadata: s.Metadata, CreatedAt: s.CreatedAt,
-	}
 }
 
 type artifactFilter struct {
@@ -235,7 +215,7 @@ func runArtifactList(ctx context.Context, a *cli.App, o artifactFilter) error {
 			return err
 		}
 		for _, one := range list {
-			page.Items = append(page.Items, viewArtifact(one))
+			page.Items = append(page.Items, selector.ViewArtifact(one))
 		}
 		page.Total, page.HasMore = total, o.page.Offset+len(list) < total
 	}
@@ -257,7 +237,7 @@ func newArtifactGet(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v := viewArtifact(found)
+			v := selector.ViewArtifact(found)
 			return a.Print(v, func(w io.Writer, o view.Options) error { return view.ArtifactDetails(w, v, o) })
 		},
 	}
@@ -293,7 +273,7 @@ func runArtifactDownload(ctx context.Context, a *cli.App, which, to string, forc
 		}
 		return db.ReadArtifact(ctx, found, a.Process.Out)
 	}
-	v := viewArtifact(found)
+	v := selector.ViewArtifact(found)
 	if to == "" {
 		to = safeName(v.Name, found.ID)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/selector"
+	"github.com/agentclash/agentclash/cmd/verdict"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/store"
@@ -27,6 +28,11 @@ with the run. run export writes a bundle instead, which run import takes in.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := (eventsOptions{}).check(a); err != nil {
 				return err
+			}
+			if to != "" {
+				if err := verdict.Reportable(a, to); err != nil {
+					return cli.Usage("--to %s: %w", to, err)
+				}
 			}
 			return selector.WithRun(c.Context(), a, args, func(db *store.DB, r store.Run) error { return exportEvents(c.Context(), a, db, r, to) })
 		},

@@ -44,11 +44,11 @@ agentclash store gc then gives the room back.`,
 
 // rules are what the flags say.
 func (o pruneOptions) rules(a *cli.App) (r store.PruneRules, err error) {
-	if o.olderThan == "" && o.keep < 0 {
-		return r, cli.Usage("run prune needs --older-than or --keep: it does not guess what may go").Hint("agentclash run prune --older-than 90d --dry-run")
-	}
 	if o.keep < -1 {
 		return r, cli.Usage("--keep must be 0 or more, not %d", o.keep)
+	}
+	if o.olderThan == "" && o.keep < 0 {
+		return r, cli.Usage("run prune needs --older-than or --keep: it does not guess what may go").Hint("agentclash run prune --older-than 90d --dry-run")
 	}
 	r.Keep = max(o.keep, 0)
 	if o.olderThan != "" {

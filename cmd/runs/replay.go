@@ -239,7 +239,12 @@ func onlyTrial(ctx context.Context, db *store.DB, o replayOptions, agent store.R
 	case len(found) == 1:
 		return found[0], agent, nil
 	case len(found) == 0:
-		return store.Trial{}, agent, &cli.Failure{Status: cli.StatusNotFound, Code: "not_found", Err: fmt.Errorf("%s has no trial of case %q", agent.Label, o.caseKey)}
+		what := "such trial"
+		if o.repetition == 0 {
+			what = fmt.Sprintf("trial of case %q", o.caseKey)
+		}
+		return store.Trial{}, agent, (&cli.Failure{Status: cli.StatusNotFound, Code: "not_found", Err: fmt.Errorf("%s has no %s", agent.Label, what)}).
+			Hint("agentclash eval scorecard %s --agent %s", cli.Short(agent.RunID), cli.Short(agent.ID))
 	}
 	return store.Trial{}, agent, severalTrials(agent, found)
 }

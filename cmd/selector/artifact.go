@@ -3,11 +3,13 @@ package selector
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/agentclash/agentclash/cmd/cli"
+	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/store"
 )
@@ -91,4 +93,25 @@ func (b *bounded) Write(p []byte) (int, error) {
 		return 0, fmt.Errorf("it has more than %d bytes", b.most)
 	}
 	return b.Buffer.Write(p)
+}
+
+// The visibilities of an artifact. Both are kept by the one user of a store; pages that
+// are made to be shown to others leave private ones out.
+const (
+	PrivateVisibility   = "private"
+	WorkspaceVisibility = "workspace"
+)
+
+// ArtifactName is the key of an artifact's metadata with the name that the file had.
+const ArtifactName = "original_filename"
+
+// ViewArtifact is an artifact as documents show it.
+func ViewArtifact(s store.Artifact) view.Artifact {
+	var fields map[string]any
+	_ = json.Unmarshal(s.Metadata, &fields) // the store has seen that it is JSON; what is no object has no name
+	name, _ := fields[ArtifactName].(string)
+	return view.Artifact{
+		ID: s.ID, RunID: s.RunID, RunAgentID: s.RunAgentID, Type: s.Type, ContentType: s.ContentType, Visibility: s.Visibility, Name: name,
+		Size: s.Size, SHA256: s.SHA256, Metadata: s.Metadata, CreatedAt: s.CreatedAt,
+	}
 }

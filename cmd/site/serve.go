@@ -19,8 +19,9 @@ import (
 	"github.com/agentclash/agentclash/cmd/report/page"
 	"github.com/agentclash/agentclash/cmd/report/web"
 	"github.com/agentclash/agentclash/cmd/runs"
-	"github.com/agentclash/agentclash/cmd/verdict"
+	"github.com/agentclash/agentclash/cmd/selector"
 	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/store"
 	"github.com/spf13/cobra"
 )
@@ -69,7 +70,7 @@ func runServe(ctx context.Context, a *cli.App, port int) error {
 		return errors.Join(err, listener.Close())
 	}
 	a.Say("Ctrl-C ends it")
-	return serve(ctx, listener, web.New(served{a, db, workspace}, address.Port))
+	return serve(ctx, listener, web.New(served{a, db, workspace, declaredIn(db)}, address.Port))
 }
 
 const (
@@ -84,7 +85,7 @@ const (
 func serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	s := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: answerTime,
-		MaxHeaderBytes: 16 << 10, BaseContext: func(net.Listener) context.Context { return ctx },
+		MaxHeaderBytes: 16 << 10, DisableGeneralOptionsHandler: true, BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog: log.New(io.Discard, "", 0), // of what browsers do wrong
 	}
 	ended := make(chan error, 1)
@@ -110,6 +111,7 @@ type served struct {
 	a         *cli.App
 	db        *store.DB
 	workspace string
+	declared  func(ctx context.Context, packID string) ([]scoring.Validator, error)
 }
 
 func (s served) Runs(ctx context.Context, search string, limit, offset int) (view.Page[view.Run], error) {
@@ -137,15 +139,19 @@ func (s served) page(ctx context.Context, runID, against string) (*pageSource, e
 	if cli.LooksLikePath(against) {
 		return nil, fmt.Errorf("%w: no file is read for a browser", web.ErrRequest)
 	}
-	return pageOf(s.a, s.db, run, against), nil
+	p := pageOf(s.a, s.db, run, against)
+	p.declared = s.declared
+	return p, nil
 }
 
-// Version is the state of the run and how many trials it has in each.
+// Version is the state of the run, how many trials it has in each, what they are held
+// against, and what is attached to it.
 func (s served) Version(ctx context.Context, runID, against string) (string, error) {
-	run, err := s.db.Run(ctx, s.workspace, runID)
+	p, err := s.page(ctx, runID, against)
 	if err != nil {
-		return "", webFailure(err)
+		return "", err
 	}
+	run := p.run
 	agents, err := s.db.RunAgents(ctx, run.ID)
 	if err != nil {
 		return "", err
@@ -157,7 +163,18 @@ func (s served) Version(ctx context.Context, runID, against string) (string, err
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintln(sum, agent.Status, maps.Clone(tally)) // maps are printed in the order of their keys
+		other, _, err := p.rivalOf(ctx, agent)
+		if err != nil {
+			return "", webFailure(err)
+		}
+		fmt.Fprintln(sum, agent.Status, maps.Clone(tally), other.agent.ID, other.agent.Status) // maps are printed in the order of their keys
+	}
+	newest, total, err := s.db.Artifacts(ctx, store.ArtifactFilter{Workspace: s.workspace, RunID: run.ID, Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	for _, one := range newest {
+		fmt.Fprintln(sum, total, one.ID)
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:12]), nil
 }
@@ -184,12 +201,32 @@ func (s served) Evidence(ctx context.Context, runID, trialID, against string) (p
 	if err != nil {
 		return page.Evidence{}, webFailure(err)
 	}
-	candidate := verdict.Side{Run: p.run, Agent: agent}
-	if base, _, err := p.baseline(ctx, candidate); err == nil && base.Given == nil && base.Agent.ID != "" && base.Agent.ID != agent.ID {
-		p.others[agent.ID] = base.Side
+	other, ok, err := p.rivalOf(ctx, agent) // its results are not read again for each trial that is opened
+	if err != nil {
+		return page.Evidence{}, webFailure(err)
+	}
+	if ok {
+		p.others[agent.ID] = other
 	}
 	e, err := p.evidence(ctx, t.ID)
 	return e, webFailure(err)
+}
+
+// Artifact is a file that was attached to a run, unless it is private.
+func (s served) Artifact(ctx context.Context, runID, artifactID string) (web.File, error) {
+	run, err := s.db.Run(ctx, s.workspace, runID)
+	if err != nil {
+		return web.File{}, webFailure(err)
+	}
+	found, err := s.db.Artifact(ctx, s.workspace, artifactID)
+	if err != nil {
+		return web.File{}, webFailure(err)
+	}
+	if found.RunID != run.ID || found.Visibility != selector.WorkspaceVisibility {
+		return web.File{}, fmt.Errorf("%w: the page of run %s shows no such artifact", web.ErrNotFound, run.Name)
+	}
+	return web.File{Name: selector.ViewArtifact(found).Name, Size: found.Size,
+		Write: func(w io.Writer) error { return s.db.ReadArtifact(ctx, found, w) }}, nil
 }
 
 // webFailure says of an error whose fault it is.

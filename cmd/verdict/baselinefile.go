@@ -39,12 +39,17 @@ func BaselineFor(ctx context.Context, a *cli.App, db *store.DB, workspace, slug,
 		c, err = FileBaseline(a, selector)
 		return c, err == nil, err
 	}
-	mark, found, err := pickBaseline(ctx, a, db, workspace, slug, strings.TrimPrefix(selector, baselinePrefix))
+	mark, found, err := MarkFor(ctx, a, db, workspace, slug, selector)
 	if err != nil || !found {
 		return Comparand{}, false, err
 	}
 	c, err = markedBaseline(ctx, a, db, mark)
 	return c, err == nil, err
+}
+
+// MarkFor finds the baseline of a name as [BaselineFor] does, without its results.
+func MarkFor(ctx context.Context, a *cli.App, db *store.DB, workspace, slug, selector string) (store.BaselineMark, bool, error) {
+	return pickBaseline(ctx, a, db, workspace, slug, strings.TrimPrefix(selector, baselinePrefix))
 }
 
 // baselineBeside is baselineFor, which takes the baseline of the only pack that has

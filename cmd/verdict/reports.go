@@ -67,7 +67,7 @@ func (o *ReportFlags) Has(kind string) bool {
 // before a run.
 func Reportable(a *cli.App, path string) error {
 	full := a.Path(path)
-	if info, err := os.Stat(full); err == nil && info.IsDir() {
+	if info, err := os.Stat(full); err == nil && info.IsDir() || os.IsPathSeparator(path[len(path)-1]) {
 		return fmt.Errorf("%s is a directory", path)
 	}
 	for dir := filepath.Dir(full); ; dir = filepath.Dir(dir) {

@@ -102,23 +102,23 @@ func (d *document) order() []int {
 	return list
 }
 
-// pack packs the evidence of the rows into at most room bytes and notes in the rows
-// where it is.
-func (d *document) pack(read func(string) (Evidence, error), room int) ([][]byte, error) {
+// pack packs the evidence of the rows, then artifacts and events, into at most room
+// bytes, and notes where it is.
+func (d *document) pack(r Report, room int) ([][]byte, error) {
 	order := d.order()
-	if len(order) == 0 {
-		return nil, nil
-	}
-	text := min(max(allText/len(order), leastText), mostText)
+	text := min(max(allText/max(len(order), 1), leastText), mostText)
 	for pass := 1; ; pass++ {
 		p := &packer{room: room}
-		done, err := d.packDetails(p, order, read, text)
+		done, err := d.packDetails(p, order, r.Read, text)
 		if err != nil {
 			return nil, err
 		}
 		if done == len(order) || pass == passes || text == leastText {
-			d.LeftOut.Details = len(d.Rows) - d.placed()
-			err = d.packFacts(p, order[:done], read)
+			d.LeftOut.Details = len(order) - d.placed()
+			if err := d.packArtifacts(p, r.ReadArtifact); err != nil {
+				return nil, err
+			}
+			err = d.packFacts(p, order[:done], r.Read)
 			return p.chunks, err
 		}
 		// what went in tells how well these texts compress

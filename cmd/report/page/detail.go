@@ -20,6 +20,7 @@ type Detail struct {
 	Terminal event.TerminalState `json:"terminal"`
 	Steps    []event.ReplayStep  `json:"steps"`
 	Files    []File              `json:"files"`
+	Expected []Expected          `json:"expected"` // checks that did not pass
 	Baseline *Against            `json:"baseline"`
 	// LeftOutSteps and CutTexts say what there was no room for.
 	LeftOutSteps int `json:"left_out_steps"`
@@ -72,6 +73,7 @@ func NewDetail(e Evidence) Detail {
 			s.FinalOutput = "" // it has a step of its own
 		}
 	}
+	d.Expected = expected(e, d.Files)
 	if e.Baseline != nil {
 		d.against(*e.Baseline)
 	}
@@ -109,9 +111,14 @@ func unified(name, was, is string) *string {
 	if len(was) > maxDiff || len(is) > maxDiff {
 		return nil
 	}
-	raw := diff.Diff("baseline/"+name, []byte(was), "candidate/"+name, []byte(is))
+	return new(unifiedOf("baseline/"+name, was, "candidate/"+name, is))
+}
+
+// unifiedOf is the difference of two texts as a unified diff, "" for none.
+func unifiedOf(wasName, was, isName, is string) string {
+	raw := diff.Diff(wasName, []byte(was), isName, []byte(is))
 	_, raw, _ = bytes.Cut(raw, []byte("\n")) // the line that says diff
-	return new(string(raw))
+	return string(raw)
 }
 
 // Files are what was captured, in the order in which it was: of a key that was
@@ -170,8 +177,8 @@ func (d Detail) fit(room int) ([]byte, error) {
 	case len(d.Steps) > 0:
 		left := len(d.Steps) / 2
 		d.LeftOutSteps, d.Steps = d.LeftOutSteps+len(d.Steps)-left, d.Steps[:left]
-	case len(d.Files) > 0:
-		d.Files = []File{}
+	case len(d.Files)+len(d.Expected) > 0:
+		d.Files, d.Expected = []File{}, []Expected{}
 	default:
 		t := d.Trial
 		d.Trial = view.Trial{TrialID: t.TrialID, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt, Outcome: t.Outcome,

@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"io"
 	"strings"
+
+	"github.com/agentclash/agentclash/cmd/view"
 )
 
 // The style and the script of all pages.
@@ -56,27 +58,27 @@ func ReportPolicy() string { return Policy(script(), true) }
 // have more.
 func Write(w io.Writer, r Report) (LeftOut, error) {
 	d := newDocument(r)
-	var chunks [][]byte
-	if !r.Served {
-		raw, err := inScript(d)
-		if err != nil {
-			return d.LeftOut, err
-		}
-		const placesText = 24 // of a row, more than is there before anything is packed
-		room := MaxPage - len(raw) - len(d.Rows)*placesText - len(style) - len(script()) - 16<<10
-		if chunks, err = d.pack(r.Read, room); err != nil {
-			return d.LeftOut, err
-		}
-	}
-	data, err := inScript(d)
+	data, limit, err := d.fit()
 	if err != nil {
 		return d.LeftOut, err
 	}
+	plain := d.plain()
+	var chunks [][]byte
+	if !r.Served {
+		const placesText = 24 // of a row, more than is there before anything is packed
+		room := MaxPage - len(data) - len(d.Rows)*placesText - len(style) - len(script()) - len(plain) - 16<<10
+		if chunks, err = d.pack(r, room); err != nil {
+			return d.LeftOut, err
+		}
+		if data, _, err = d.written(limit); err != nil { // now with the places of what is packed
+			return d.LeftOut, err
+		}
+	}
 	b := bufio.NewWriter(w)
-	name := "Run " + r.Run.Name
-	open(b, name+" · agentclash report", script(), r.Served)
-	b.WriteString(`<header id="top" class="top"><div><p class="kind">agentclash run report</p><h1>` + inHTML(r.Run.Name) + `</h1></div><div id="tools" class="tools"></div></header>
-<main id="main" tabindex="-1"><noscript><p class="notice">This page shows its data with JavaScript, which is switched off here. Type <code>agentclash run get ` + inHTML(r.Run.RunID) + `</code> to read the run in a terminal.</p></noscript></main>
+	name := inHTML(view.Clip(r.Run.Name, longestName))
+	open(b, "Run "+name+" · agentclash report", script(), r.Served)
+	b.WriteString(`<header id="top" class="top"><div><p class="kind">agentclash run report</p><h1>` + name + `</h1></div><div id="tools" class="tools"></div></header>
+<main id="main" tabindex="-1"><noscript>` + plain + `</noscript></main>
 <div id="live" class="sr" role="status" aria-live="polite"></div>
 `)
 	for i, c := range chunks {
@@ -91,13 +93,67 @@ func Write(w io.Writer, r Report) (LeftOut, error) {
 }
 
 // Data is the data of a served page, for one that is open to show what is new.
-func Data(r Report) ([]byte, error) { return inScript(newDocument(r)) }
+func Data(r Report) ([]byte, error) {
+	d := newDocument(r)
+	raw, _, err := d.fit()
+	return raw, err
+}
+
+const (
+	// maxData is how much of a page its data may have, beside which evidence has some
+	// room yet; maxServed is that of a served page.
+	maxData   = 4_200_000
+	maxServed = 32 << 20
+	// longestName is how much of a run's name stands above the page.
+	longestName = 300
+)
+
+// dataLimits are how long the texts of the data may be: the first one with which it
+// fits is taken. With the last one all ids are whole.
+var dataLimits = []int{1 << 20, 16 << 10, 4 << 10, 1 << 10, 256, 100, 40}
+
+// fit is the data as JSON with its texts cut so far that it fits, and how far that is.
+// Where that is not enough, the last rows are left out: those are of trials that
+// passed, as far as there are any.
+func (d *document) fit() (raw []byte, limit int, err error) {
+	most := maxData
+	if d.Served {
+		most = maxServed
+	}
+	for {
+		for _, limit = range dataLimits {
+			if raw, d.LeftOut.Texts, err = d.written(limit); err != nil {
+				return nil, limit, err
+			}
+			if len(raw)+len(d.Rows)*16 > most {
+				continue
+			}
+			if d.LeftOut.Texts > 0 { // which the data says, too
+				raw, _, err = d.written(limit)
+			}
+			return raw, limit, err
+		}
+		if len(d.Rows) == 0 {
+			return raw, limit, nil
+		}
+		d.dropRows(len(d.Rows) / 2)
+	}
+}
+
+// written is the data as JSON with texts of at most so many bytes.
+func (d *document) written(limit int) (raw []byte, cut int, err error) {
+	if raw, err = inScript(d); err != nil {
+		return nil, 0, err
+	}
+	raw, cut = clip(raw, limit)
+	return raw, cut, nil
+}
 
 // ServedDetail is the evidence of a trial for a served page.
 func ServedDetail(e Evidence) ([]byte, error) { return NewDetail(e).fit(8 << 20) }
 
 // open writes the head of a page up to its body.
-func open(b *bufio.Writer, title, script string, served bool) {
+func open(b *bufio.Writer, title, script string, served bool) { // the title is safe
 	b.WriteString(`<!doctype html>
 <html lang="en">
 <head>
@@ -106,7 +162,7 @@ func open(b *bufio.Writer, title, script string, served bool) {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
-<title>` + inHTML(title) + `</title>
+<title>` + title + `</title>
 <style>` + style + `</style>
 </head>
 <body>

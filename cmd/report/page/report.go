@@ -23,6 +23,11 @@ type Report struct {
 	Active      bool   // the run goes on
 	Agents      []Agent
 	Trials      []Row
+	// Artifacts are the files that people attached to the run, newest first. Of
+	// private ones there is only the number.
+	Artifacts        []view.Artifact
+	PrivateArtifacts int
+	ReadArtifact     func(id string) ([]byte, error)
 	// Read reads what happened in a trial. It is asked for one trial at a time, and
 	// for the same one more than once.
 	Read func(trialID string) (Evidence, error)
@@ -88,6 +93,10 @@ type Evidence struct {
 	Trial    view.Trial
 	Events   []event.Event // of the attempt, in sequence
 	Baseline *Other        // the trial of the baseline on the same case, nil for none
+	// Checks are what the trial's validators came to, with what they expected and read,
+	// and Declared is how the pack declares them.
+	Checks   []scoring.ValidatorResult
+	Declared []scoring.Validator
 }
 
 // Other is a trial that another one is held against.
@@ -110,19 +119,20 @@ var nowhere = [...]int{-1, -1}
 
 // document is the data of a page.
 type document struct {
-	SchemaVersion int            `json:"schema_version"`
-	Program       string         `json:"program"`
-	GeneratedAt   time.Time      `json:"generated_at"`
-	Run           view.Run       `json:"run"`
-	DurationMS    *int64         `json:"duration_ms"`
-	Active        bool           `json:"active"`
-	Served        bool           `json:"served"`
-	Agents        []Agent        `json:"agents"`
-	Cases         []string       `json:"cases"`
-	Columns       []string       `json:"columns"`
-	Rows          []packedRow    `json:"rows"`
-	Outcomes      map[string]int `json:"outcomes"` // of all trials, also those without a row
-	LeftOut       LeftOut        `json:"left_out"`
+	SchemaVersion int              `json:"schema_version"`
+	Program       string           `json:"program"`
+	GeneratedAt   time.Time        `json:"generated_at"`
+	Run           view.Run         `json:"run"`
+	DurationMS    *int64           `json:"duration_ms"`
+	Active        bool             `json:"active"`
+	Served        bool             `json:"served"`
+	Agents        []Agent          `json:"agents"`
+	Cases         []string         `json:"cases"`
+	Columns       []string         `json:"columns"`
+	Rows          []packedRow      `json:"rows"`
+	Outcomes      map[string]int   `json:"outcomes"` // of all trials, also those without a row
+	Artifacts     []packedArtifact `json:"artifacts"`
+	LeftOut       LeftOut          `json:"left_out"`
 }
 
 // LeftOut says what a page has no room for. The store has all of it.
@@ -132,22 +142,33 @@ type LeftOut struct {
 	Shortened int `json:"shortened"`  // that have evidence with texts cut
 	Facts     int `json:"facts"`      // whose events cannot be saved from the page
 	CasePairs int `json:"case_pairs"` // unchanged cases of comparisons
+	Artifacts int `json:"artifacts"`  // that are too large for the page, or too many
+	Private   int `json:"private"`    // artifacts, whatever room there is
+	Texts     int `json:"texts"`      // names, keys and reasons that are cut everywhere in the page
 }
 
 // Lines say it to people.
 func (l LeftOut) Lines() []string {
+	const shown, kept = "agentclash serve and agentclash replay get TRIAL show all", "agentclash artifact list --run RUN shows them"
 	var lines []string
 	for _, row := range []struct {
-		n    int
-		what string
+		n               int
+		one, many, rest string
 	}{
-		{l.Trials, "trials that passed have no row in the page"},
-		{l.Details, "trials have a row and nothing of what happened in them"},
-		{l.Shortened, "trials are shown with their longest texts cut"},
-		{l.CasePairs, "cases are left out of the list of compared cases"},
+		{l.Trials, "trial has no row in the page", "trials have no row in the page", shown},
+		{l.Details, "trial has a row and nothing of what happened in it", "trials have a row and nothing of what happened in them", shown},
+		{l.Shortened, "trial is shown with its longest texts cut", "trials are shown with their longest texts cut", shown},
+		{l.CasePairs, "case is left out of the list of compared cases", "cases are left out of the list of compared cases", shown},
+		{l.Texts, "long name, key or reason is cut", "long names, keys and reasons are cut", shown},
+		{l.Artifacts, "artifact is not in the page", "artifacts are not in the page", kept},
+		{l.Private, "private artifact is left out", "private artifacts are left out", kept},
 	} {
+		what := row.many
+		if row.n == 1 {
+			what = row.one
+		}
 		if row.n > 0 {
-			lines = append(lines, strconv.Itoa(row.n)+" "+row.what+"; agentclash serve and agentclash replay get TRIAL show all")
+			lines = append(lines, strconv.Itoa(row.n)+" "+what+"; "+row.rest)
 		}
 	}
 	return lines
@@ -212,6 +233,8 @@ func newDocument(r Report) document {
 		}
 		d.Agents = append(d.Agents, a)
 	}
+	d.Artifacts, d.LeftOut.Artifacts = attached(r)
+	d.LeftOut.Private = r.PrivateArtifacts
 	why := longWhy
 	if len(r.Trials) > fewRows {
 		why = someWhy
@@ -236,6 +259,28 @@ func newDocument(r Report) document {
 		d.Rows = append(d.Rows, packedRow{Row: t, caseAt: at, evidence: place{nowhere[0], nowhere[1]}, facts: place{nowhere[0], nowhere[1]}})
 	}
 	return d
+}
+
+// dropRows leaves out rows until so many are left: those of trials that passed, then
+// the last ones.
+func (d *document) dropRows(left int) {
+	passed := len(d.Rows) - left
+	cases, at := []string{}, map[int]int{}
+	rows := d.Rows
+	d.Rows = []packedRow{}
+	for _, r := range rows {
+		if passed > 0 && r.Status == string(scoring.OutcomePassed) || len(d.Rows) == left {
+			passed--
+			d.LeftOut.Trials++
+			continue
+		}
+		if _, known := at[r.caseAt]; !known {
+			at[r.caseAt], cases = len(cases), append(cases, d.Cases[r.caseAt])
+		}
+		r.caseAt = at[r.caseAt]
+		d.Rows = append(d.Rows, r)
+	}
+	d.Cases = cases
 }
 
 // shorten leaves cases that stayed as they were out of a list that is too long,

@@ -95,7 +95,7 @@ function distribution(title, lanes, show) {
   g.setAttribute('aria-label', title + ': ' + (said.map(([label, n, mid, , most]) => `${label}: ${n} trials, median ${show(mid)}, most ${show(most)}`).join('; ') || 'nothing is known'));
   const rows = said.map(([label, n, mid, p95, most]) => h('tr', {}, h('th', { scope: 'row' }, name(label)), num(count(n)), num(show(mid)), num(show(p95)), num(show(most))));
   return h('figure', { class: 'chart' }, h('figcaption', {}, title), h('div', { class: 'scroll' }, g),
-    h('table', { class: 'plain small' }, h('thead', {}, h('tr', {}, th('Agent'), th('Trials', 'num'), th('Median', 'num'), th('95 % within', 'num'), th('Most', 'num'))), h('tbody', {}, rows)));
+    wide(h('table', { class: 'plain small' }, h('caption', { class: 'sr' }, title + ' by agent'), h('thead', {}, h('tr', {}, th('Agent'), th('Trials', 'num'), th('Median', 'num'), th('95 % within', 'num'), th('Most', 'num'))), h('tbody', {}, rows))));
 }
 
 function dotted(g, values, x, end, y) {

@@ -90,7 +90,8 @@ let opening = 0;
 
 async function openTrial(id, again) {
   const turn = ++opening;
-  const row = byID.get(id) || rows.find((r) => tail(r.id).endsWith(id.replace(/-/g, '').toLowerCase()));
+  const end = id.replace(/-/g, '').toLowerCase();
+  const row = byID.get(id) || (/^[0-9a-f]{6,32}$/.test(end) ? rows.find((r) => r.id.replace(/-/g, '').endsWith(end)) : undefined);
   back.id = row?.id;
   const leave = h('a', { href: fragment({ trial: '' }), class: 'backlink' }, '← All trials');
   if (!row) {
@@ -138,7 +139,8 @@ function draw() {
   const top = overview ? [...overview.children] : null;
   const parts = [summary(), dimensions(), ...comparisons(), distributions()].filter(Boolean);
   if (top) {
-    for (const e of top) if (!e.contains(grid.box)) e.remove();
+    for (const e of top) if (!e.contains(grid.box) && e.id !== 'attached') e.remove();
+    document.getElementById('attached').replaceChildren(...[attached()].filter(Boolean));
     overview.prepend(nav(), ...parts);
     return;
   }
@@ -146,7 +148,7 @@ function draw() {
     const [now, down] = sorting(state());
     go({ sort: now !== key ? key : down ? '' : '-' + key });
   });
-  overview = h('div', { id: 'overview' }, nav(), ...parts, trials());
+  overview = h('div', { id: 'overview' }, nav(), ...parts, trials(), h('div', { id: 'attached' }, attached()));
   trialBox = h('section', { id: 'trial', 'aria-labelledby': 'trialname', hidden: true });
   main.replaceChildren(overview, trialBox);
   if (st.section) document.getElementById(st.section)?.scrollIntoView();
@@ -155,7 +157,22 @@ function draw() {
 function nav() {
   const link = (id, label) => h('li', {}, h('a', { href: fragment({ section: id }) }, label));
   return h('nav', { class: 'sections', 'aria-label': 'Sections' }, h('ul', {}, link('summary', 'Summary'), data.agents.some((a) => (a.dimensions && Object.keys(a.dimensions).length)) && link('dimensions', 'Dimensions'),
-    data.agents.some((a) => a.compared) && link('comparison', 'Comparison'), link('distributions', 'Cost and latency'), link('trials', 'Trials')));
+    data.agents.some((a) => a.compared) && link('comparison', 'Comparison'), link('distributions', 'Cost and latency'), link('trials', 'Trials'), (data.artifacts.length > 0 || data.left_out.private > 0) && link('artifacts', 'Artifacts')));
+}
+
+// attached are the files that people attached to the run.
+function attached() {
+  const list = data.artifacts, l = data.left_out;
+  if (list.length === 0 && l.private === 0) return null;
+  const get = (a) => data.served
+    ? h('a', { class: 'button', href: here('artifacts/' + encodeURIComponent(a.artifact_id), true), download: plainName(a.name || 'artifact') }, 'Save')
+    : a.chunk >= 0 ? h('button', { type: 'button', 'aria-label': 'Save ' + seen(a.name || a.artifact_id), onclick: async () => save(plainName(a.name || 'artifact'), await evidence.bytes(a.chunk)) }, 'Save')
+      : h('div', {}, 'not in the page: ', command(`agentclash artifact download ${tail(a.artifact_id)}`));
+  return section('artifacts', 'Artifacts', list.length > 0 && wide(h('table', { class: 'plain' }, h('caption', { class: 'sr' }, 'Files that were attached to the run'),
+    h('thead', {}, h('tr', {}, th('File'), th('Type'), th('Of'), th('Size', 'num'), th('SHA-256'), th('Uploaded'), th('Download'))),
+    h('tbody', {}, list.map((a) => h('tr', {}, h('th', { scope: 'row' }, name(a.name || tail(a.artifact_id))), h('td', {}, seen(a.artifact_type)), h('td', {}, a.agent ? name(a.agent) : 'the run'),
+      num(count(a.size_bytes) + ' B'), h('td', {}, h('code', { title: a.checksum_sha256 }, a.checksum_sha256.slice(0, 12))), h('td', {}, when(a.created_at)), h('td', {}, get(a))))))),
+    l.private > 0 && h('p', { class: 'muted' }, `${count(l.private)} private ${l.private === 1 ? 'artifact is' : 'artifacts are'} left out: `, command('agentclash artifact list --run ' + tail(data.run.run_id))));
 }
 
 function tokens(u) { return u ? count(u.total_tokens ?? u.total ?? 0) : '–'; }
@@ -200,6 +217,7 @@ function invalids() {
 function leftOut() {
   const l = data.left_out;
   const list = data.served ? [] : [[l.trials, 'trials that passed have no row'], [l.details, 'trials have a row and nothing of what happened in them'], [l.shortened, 'trials are shown with their longest texts cut']].filter(([n]) => n > 0);
+  if (l.texts > 0) list.push([l.texts, 'long names, keys and reasons are cut']);
   if (l.case_pairs > 0) list.push([l.case_pairs, 'cases are left out of the list of compared cases']);
   return list.length > 0 && h('p', { class: 'notice', id: 'leftout' }, 'The page has a limited size: ' + list.map(([n, what]) => count(n) + ' ' + what).join('; ') + '. All of it: ', command('agentclash serve'));
 }
@@ -237,7 +255,7 @@ function comparison(a, c) {
     h('p', { dir: 'auto' }, seen(cmp.summary), st ? h('span', { class: 'muted' }, ' ' + seen(st.summary)) : ''),
     table.length > 0 && wide(h('table', { class: 'plain compare' }, h('caption', { class: 'sr' }, 'Numbers of both sides'), h('thead', {}, h('tr', {}, th('Metric'), th('Baseline', 'num'), th('Candidate', 'num'), th('Delta', 'num'), h('th', { scope: 'col' }, h('span', { class: 'ends' }, h('span', {}, '← less'), h('span', {}, 'more →'))), th('95 % interval', 'num'), th('Outcome'), th('Method'))), h('tbody', {}, table))),
     st && h('p', { class: 'muted small' }, `Tests are ${seen(st.tail)} at ${st.alpha}, over cases; correction: ${seen(st.correction)}. Scores share one scale; cost, latency and tokens have their own.`),
-    flips.length > 0 && [h('h4', {}, 'Cases that changed'), wide(h('table', { class: 'plain' }, h('thead', {}, h('tr', {}, th('Case'), th('Baseline', 'num'), th('Candidate', 'num'), th('Delta', 'num'), th('Change'))), h('tbody', {}, flips.map((p) => h('tr', {},
+    flips.length > 0 && [h('h4', {}, 'Cases that changed'), wide(h('table', { class: 'plain' }, h('caption', { class: 'sr' }, 'Cases that changed'), h('thead', {}, h('tr', {}, th('Case'), th('Baseline', 'num'), th('Candidate', 'num'), th('Delta', 'num'), th('Change'))), h('tbody', {}, flips.map((p) => h('tr', {},
       h('th', { scope: 'row' }, h('a', { href: fragment({ trial: '', agent: a.label, case: p.case_key, section: 'trials' }) }, name(p.case_key))), num(`${p.baseline_passed_trials}/${p.baseline_valid_trials}`), num(`${p.candidate_passed_trials}/${p.candidate_valid_trials}`), num(p.delta === null ? '–' : (p.delta > 0 ? '+' : '') + p.delta.toFixed(2)),
       h('td', {}, status(p.verdict_change === 'flipped_to_failing' ? 'worse' : p.verdict_change === 'flipped_to_passing' ? 'better' : 'unknown'), ' ', seen(p.verdict_change).replaceAll('_', ' '))))))) ],
     bullets('Regression reasons', cmp.regression_reasons), bullets('Evidence warnings', cmp.evidence_quality.warnings), bullets('Missing evidence', cmp.evidence_quality.missing_fields));
@@ -302,6 +320,7 @@ document.addEventListener('keydown', (e) => {
   else if (inTrial && (e.key === 'j' || e.key === 'k')) trialBox.querySelector(`a[data-key="${e.key}"]`)?.click();
 });
 
+// On paper there is no scrolling: the rows are all there, up to a number.
 addEventListener('beforeprint', () => { grid.print = true; grid.draw(true); });
 addEventListener('afterprint', () => { grid.print = false; grid.draw(true); });
 
@@ -328,6 +347,10 @@ async function follow() {
       } else if (answer.status === 304) {
         const was = state().trial;
         if (was && byID.get(was)?.status === 'running') openTrial(was, true);
+      } else if (answer.status === 404) {
+        badge.textContent = 'removed';
+        say('The run is no longer in the store');
+        return;
       } else throw new Error('status ' + answer.status);
       badge.textContent = data.active ? '● live' : 'ended';
       wait = Math.max(soonest, 10 * (performance.now() - began));

@@ -2,6 +2,9 @@
 
 const rowHeight = 33;
 
+// printed is how many rows there are on paper.
+const printed = 500;
+
 // columnsOf says what there is to see and to sort by.
 const gridColumns = [
   { key: 'case', label: 'Case', value: (r) => r.caseKey },
@@ -57,13 +60,14 @@ class Grid {
   draw(all) {
     const height = this.print ? Infinity : this.box.clientHeight || 600;
     const from = this.print ? 0 : Math.max(0, Math.floor(this.box.scrollTop / rowHeight) - 8);
-    const to = Math.min(this.rows.length, this.print ? 500 : from + Math.ceil(height / rowHeight) + 17);
+    const to = Math.min(this.rows.length, this.print ? printed : from + Math.ceil(height / rowHeight) + 17);
     if (!all && from === this.from && to === this.to) return;
     const focused = this.body.contains(document.activeElement) ? Number(document.activeElement.closest('tr').dataset.i) : -1;
     Object.assign(this, { from, to });
     const list = [];
     for (let i = from; i < to; i++) list.push(this.row(i));
-    this.body.replaceChildren(this.gap(from), ...list, this.gap(this.rows.length - to));
+    this.body.replaceChildren(this.gap(from), ...list, this.gap(this.print ? 0 : this.rows.length - to));
+    if (this.print && to < this.rows.length) this.body.append(h('tr', {}, h('td', { colspan: gridColumns.length, class: 'empty' }, `${count(this.rows.length - to)} more trials are not printed: filter the table first.`)));
     if (this.rows.length === 0) this.body.replaceChildren(h('tr', {}, h('td', { colspan: gridColumns.length, class: 'empty' }, 'No trial is like that.')));
     if (focused >= from && focused < to) this.body.querySelector(`tr[data-i="${focused}"]`).focus({ preventScroll: true });
   }

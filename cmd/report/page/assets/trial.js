@@ -22,6 +22,9 @@ class Evidence {
     if (row.facts[0] < 0) return null;
     return JSON.parse((await this.lines(row.facts[0]))[row.facts[1]]);
   }
+
+  // bytes are those of an artifact, which has a chunk of its own.
+  async bytes(chunk) { return Uint8Array.from(atob(JSON.parse((await this.lines(chunk))[0])), (c) => c.charCodeAt(0)); }
 }
 
 class CannotOpen extends Error {}
@@ -33,8 +36,9 @@ async function unpack(text) {
   return plain.split('\n');
 }
 
-// here is the address of the served run, without what follows it.
-function here(path) { return location.pathname.replace(/\/$/, '') + '/' + path + location.search; }
+// here is an address of the served run, without what follows it; alone, it has no
+// comparison either.
+function here(path, alone) { return location.pathname.replace(/\/$/, '') + '/' + path + (alone ? '' : location.search); }
 
 async function ask(path) {
   const answer = await fetch(here(path));
@@ -80,7 +84,7 @@ function trialView(row, d, evidence) {
   if (t.reason || t.code) parts.push(h('p', { class: 'reason', 'data-status': row.status }, status(row.status), ' ', t.code ? h('code', {}, seen(t.code)) : '', t.phase ? ' in ' + seen(t.phase) : '', t.reason ? h('span', { dir: 'auto' }, ' ' + seen(t.reason)) : ''));
   if (d.left_out_steps || d.cut_texts) parts.push(shortened(row, d));
   if (d.baseline) parts.push(againstBaseline(d.baseline));
-  parts.push(scores(t), judges(t), timeline(d), output(t, d), files(row, d, evidence), downloads(row, d, evidence));
+  parts.push(scores(t), expected(d), judges(t), timeline(d), output(t, d), files(row, d, evidence), downloads(row, d, evidence));
   return parts.filter(Boolean);
 }
 
@@ -101,7 +105,7 @@ function scores(t) {
   const metrics = (t.metrics || []).map((m) => h('tr', {}, h('th', { scope: 'row' }, name(m.key)), num(m.state === 'available' ? seen(String(m.value)) + (m.unit ? ' ' + seen(m.unit) : '') : seen(m.state)), h('td', { class: 'why' }, seen(m.reason || ''))));
   if (rows.length + checks.length + metrics.length === 0) return null;
   return section('scores', 'Scores',
-    rows.length > 0 && wide(h('table', { class: 'plain' }, h('caption', {}, 'Dimensions'), h('thead', {}, h('tr', {}, th('Dimension'), th(''), th('Score', 'num'), th('From'), th('Note'))), h('tbody', {}, rows))),
+    rows.length > 0 && wide(h('table', { class: 'plain' }, h('caption', {}, 'Dimensions'), h('thead', {}, h('tr', {}, th('Dimension'), h('th', { scope: 'col' }, h('span', { class: 'sr' }, 'Bar')), th('Score', 'num'), th('From'), th('Note'))), h('tbody', {}, rows))),
     checks.length > 0 && wide(h('table', { class: 'plain' }, h('caption', {}, 'Validators'), h('thead', {}, h('tr', {}, th('Validator'), th('Type'), th('Verdict'), th('Score', 'num'), th('Reason'))), h('tbody', {}, checks))),
     metrics.length > 0 && wide(h('table', { class: 'plain' }, h('caption', {}, 'Metrics'), h('thead', {}, h('tr', {}, th('Metric'), th('Value', 'num'), th('Note'))), h('tbody', {}, metrics))));
 }
@@ -180,7 +184,13 @@ function headline(p, d) {
   if (captured) return h('strong', {}, name(captured.path));
   const hint = p.tool_name ? argumentHint(p.arguments) : p.model_output || p.final_output || p.user_message || p.error_message || '';
   const title = p.tool_name || p.headline.replace(/^(model call to|tool call:) /, '');
-  return [h('strong', {}, name(title)), hint ? h('span', { class: 'muted', dir: 'auto' }, ' ' + seen(hint.slice(0, 160)).replace(/\s+/g, ' ')) : ''];
+  return [h('strong', {}, name(title)), p.http ? [' ', answered(p.http)] : '', hint ? h('span', { class: 'muted', dir: 'auto' }, ' ' + seen(hint.slice(0, 160)).replace(/\s+/g, ' ')) : ''];
+}
+
+// answered is how a request went: the status of its answer, or the phase that it
+// failed in.
+function answered(q) {
+  return q.phase ? h('span', { class: 'status', 'data-status': 'failed' }, 'failed in ' + seen(q.phase)) : q.status_code ? h('span', { class: 'muted' }, 'answered ' + q.status_code) : '';
 }
 
 function argumentHint(args) {
@@ -198,6 +208,7 @@ function stepBody(p, d) {
   if (p.user_message) parts.push(labelled('User says', block(p.user_message)));
   if (p.assistant_message) parts.push(labelled('Agent says', block(p.assistant_message)));
   if (p.arguments !== undefined && p.arguments !== null) parts.push(labelled('Arguments', h('div', {}, details(p.arguments))));
+  if (p.http) parts.push(facts([['Request', h('span', { dir: 'auto' }, seen([p.http.method, p.http.url].filter(Boolean).join(' ')))], ['Answer', p.http.status_code ? String(p.http.status_code) : ''], ['Failed in', seen(p.http.phase || '')]]));
   if (p.tool_result) parts.push(labelled('Result', block(p.tool_result)));
   if (p.model_output) parts.push(labelled('Reply', block(p.model_output)));
   for (const c of p.model_tool_calls || []) parts.push(labelled('Calls ' + seen(c.name ?? 'a tool'), block(pretty(c.arguments ?? c))));
@@ -229,18 +240,35 @@ function output(t, d) {
   return section('output', 'Final output', block(t.final_output), d.baseline && changes(d.baseline.output_diff, 'output'));
 }
 
-// changes shows a unified diff line by line.
-const shownLines = 2000;
-
 function changes(diff, what) {
   if (diff === null || diff === undefined) return null;
   if (diff === '') return h('p', { class: 'muted' }, `The ${what} is the same as on the baseline.`);
+  return h('div', { class: 'part' }, h('h4', {}, 'Changes since the baseline'), diffView(diff, `Changes of the ${what} since the baseline: lines with + are new, lines with - are gone`));
+}
+
+// diffView shows a unified diff line by line. Space at the end of a changed line would
+// not be seen, and may be all that differs.
+const shownLines = 2000;
+
+function diffView(diff, label) {
   const lines = diff.replace(/\n$/, '').split('\n');
-  const kind = (l, i) => i < 2 ? 'head' : l[0] === '+' ? 'add' : l[0] === '-' ? 'del' : l[0] === '@' ? 'hunk' : 'same';
-  const draw = (n) => lines.slice(0, n).map((l, i) => h('div', { class: 'line ' + kind(l, i) }, seen(l.slice(0, shownText)) || ' '));
-  const pre = h('pre', { class: 'diff', tabindex: '0', role: 'group', 'aria-label': `Changes of the ${what} since the baseline: lines with + are new, lines with - are gone` }, draw(shownLines));
-  const more = lines.length > shownLines && h('button', { type: 'button', onclick: () => { pre.replaceChildren(...draw(lines.length)); more.remove(); } }, `Show all ${count(lines.length)} lines`);
-  return h('div', { class: 'part' }, h('h4', {}, 'Changes since the baseline'), pre, more);
+  const kind = (l, i) => i < 2 ? 'head' : l[0] === '+' ? 'add' : l[0] === '-' ? 'del' : l[0] === '@' ? 'hunk' : l[0] === '\\' ? 'head' : 'same';
+  const text = (l, k) => k === 'add' || k === 'del' ? l[0] + l.slice(1).replace(/[ \t]+$/, (end) => end.replaceAll(' ', '·').replaceAll('\t', '→')) : l;
+  const draw = (n) => lines.slice(0, n).map((l, i) => h('div', { class: 'line ' + kind(l, i) }, seen(text(l.slice(0, shownText), kind(l, i))) || ' '));
+  const pre = h('pre', { class: 'diff', tabindex: '0', role: 'group', 'aria-label': label }, draw(shownLines));
+  const more = lines.length > shownLines && h('button', { type: 'button', onclick: () => { pre.replaceChildren(...draw(lines.length)); more.remove(); pre.focus(); } }, `Show all ${count(lines.length)} lines`);
+  return [pre, more];
+}
+
+// expected are the checks that did not pass, with what they expect and what they read.
+function expected(d) {
+  if (!d.expected || d.expected.length === 0) return null;
+  return section('expected', 'Expected and found', d.expected.map((x) => h('article', { class: 'file' },
+    h('h3', {}, name(x.validator), ' ', h('span', { class: 'muted' }, seen(x.type) + ' reads ', h('code', {}, seen(x.path || x.target)))),
+    x.diff ? diffView(x.diff, `What ${seen(x.validator)} expects and what it read: lines with - are expected, lines with + were found`)
+      : h('p', { class: 'muted' }, x.part ? 'What was kept of both is the same: they differ further on.' : 'Line by line both are the same.'),
+    x.within && h('p', { class: 'muted' }, 'The expected text need only be a part of what is read: other lines may be there.'),
+    x.diff && x.part && h('p', { class: 'muted' }, 'It is only the beginning of both.'))));
 }
 
 function fileContent(f) {

@@ -127,9 +127,16 @@ func Hostile(r page.Report) page.Report {
 		h.add(event.ToolStarted, event.Tool{ToolCallID: "x", ToolName: HostileText, Arguments: mustJSON(map[string]string{HostileText: HostileText})})
 		h.add(event.ToolDone, event.Tool{ToolCallID: "x", ToolName: HostileText, Arguments: mustJSON(HostileText), Result: &event.ToolResult{Content: HostileText}})
 		h.add(event.FileCaptured, scoring.CapturedFile{Key: HostileText, Path: "/workspace/" + HostileText, Exists: true, Content: HostileText + strings.Repeat("x", 1<<20)})
+		h.add(event.ToolStarted, event.Tool{ToolCallID: "y", ToolName: "http_request", Arguments: mustJSON(map[string]string{"method": HostileText, "url": "javascript:pwned=1"})})
+		h.add(event.ToolFailed, event.Tool{ToolCallID: "y", ToolName: "http_request", Result: &event.ToolResult{Content: HostileText, IsError: true}})
 		e.Events = h.events
+		e.Declared = []scoring.Validator{{Key: HostileText, Type: "exact_match"}}
+		e.Checks = []scoring.ValidatorResult{{Key: HostileText, Type: HostileText, Target: HostileText, Verdict: scoring.VerdictFail, Expected: new(HostileText + "1 "), Actual: new(HostileText)}}
+		e.Baseline = &page.Other{RunName: HostileText, Agent: HostileText, Trial: e.Trial, Events: nil}
 		return e, err
 	}
+	r.Artifacts = []view.Artifact{{ID: HostileText, Name: "javascript:/" + HostileText, Type: HostileText, Size: 5, SHA256: HostileText, Metadata: mustJSON(HostileText)}}
+	r.ReadArtifact = func(string) ([]byte, error) { return []byte("<svg>"), nil }
 	return r
 }
 
@@ -146,18 +153,32 @@ func Talkative(r page.Report, size int) page.Report {
 	read := r.Read
 	r.Read = func(id string) (page.Evidence, error) {
 		e, err := read(id)
-		random := rand.New(rand.NewPCG(1, seed(id)))
-		var b strings.Builder
-		for b.Len() < size {
-			fmt.Fprintf(&b, "%016x%016x%016x%016x\n", random.Uint64(), random.Uint64(), random.Uint64(), random.Uint64())
-		}
 		h := &log{trial: e.Trial, events: e.Events}
 		h.add(event.CallStarted, event.Call{ProviderKey: "scripted", Model: "sample"})
-		h.add(event.CallDone, event.CallEnd{ProviderModelID: "sample", OutputText: b.String()})
+		h.add(event.CallDone, event.CallEnd{ProviderModelID: "sample", OutputText: noise(seed(id), size)})
 		e.Events = h.events
 		return e, err
 	}
 	return r
+}
+
+// Noise is a text of so many bytes, which compress to half.
+func Noise(size int) string { return noise(1, size)[:size] }
+
+func noise(seed uint64, size int) string {
+	random := rand.New(rand.NewPCG(1, seed))
+	var b strings.Builder
+	for b.Len() < size {
+		fmt.Fprintf(&b, "%016x%016x%016x%016x\n", random.Uint64(), random.Uint64(), random.Uint64(), random.Uint64())
+	}
+	return b.String()
+}
+
+// Captured are the events of a trial, and a file that was captured.
+func Captured(e page.Evidence, f scoring.CapturedFile) []event.Event {
+	h := &log{trial: e.Trial, events: e.Events}
+	h.add(event.FileCaptured, f)
+	return h.events
 }
 
 // seed is a number of an id's own.
