@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"github.com/agentclash/agentclash/cmd"
 	"github.com/agentclash/agentclash/cmd/cli"
@@ -220,22 +221,13 @@ func TestEveryCodeHasAPage(t *testing.T) {
 // the help of the program.
 func TestPagesNameRealCommands(t *testing.T) {
 	t.Parallel()
-	help := map[string]string{}
+	help := map[string]*cobra.Command{}
 	var all strings.Builder
-	var read func(path ...string)
-	read = func(path ...string) {
-		text := helpOf(t, path...)
-		help[strings.Join(path, " ")] = text
-		all.WriteString(text)
-		_, rest, _ := strings.Cut(text, "Available Commands:\n")
-		list, _, _ := strings.Cut(rest, "\n\n")
-		for _, m := range regexp.MustCompile(`(?m)^  ([a-z-]+) +[A-Z]`).FindAllStringSubmatch(list, -1) {
-			if m[1] != "help" && m[1] != "completion" {
-				read(append(slices.Clone(path), m[1])...)
-			}
-		}
+	for _, c := range everyCommand(cmd.Tree(cli.System())) {
+		path := strings.Fields(c.CommandPath())[1:]
+		help[strings.Join(path, " ")] = c
+		all.WriteString(helpOf(t, path...))
 	}
-	read()
 	command, flag, named := regexp.MustCompile(`agentclash ([a-z-]+)(?: ([a-z-]+))?(?: ([a-z-]+))?`), regexp.MustCompile(`--[a-z-]+`), 0
 	for _, c := range errcode.All() {
 		for _, m := range command.FindAllStringSubmatch(c.Do, -1) {
@@ -258,7 +250,7 @@ func TestPagesNameRealCommands(t *testing.T) {
 
 // deepest follows words down the tree of commands. It is a command when it ends at
 // one that has none below it.
-func deepest(help map[string]string, words []string) (path string, leaf bool) {
+func deepest(help map[string]*cobra.Command, words []string) (path string, leaf bool) {
 	for _, w := range words {
 		next := strings.TrimSpace(path + " " + w)
 		if _, ok := help[next]; !ok {
@@ -266,18 +258,7 @@ func deepest(help map[string]string, words []string) (path string, leaf bool) {
 		}
 		path = next
 	}
-	return path, path != "" && !strings.Contains(help[path], "Available Commands:")
-}
-
-func helpOf(t *testing.T, path ...string) string {
-	t.Helper()
-	var out bytes.Buffer
-	p := cli.System()
-	p.Out, p.Err = &out, &out
-	if status := cmd.Main(p, append(slices.Clone(path), "--help")); status != 0 {
-		t.Fatalf("%v --help: status %d: %s", path, status, out.String())
-	}
-	return out.String()
+	return path, path != "" && !help[path].HasAvailableSubCommands()
 }
 
 // TestErrorsPage holds docs/errors.md against the table; -update writes it.

@@ -62,9 +62,8 @@ func newRoot(a *cli.App) *cobra.Command {
 		Use:   "agentclash",
 		Short: "Is this agent still good enough to ship, and how do you know?",
 		Long: `agentclash runs AI agents on your own tasks, in fresh sandboxes on your machine,
-scores what they did, and keeps every fact in one SQLite file under your home
-directory. It needs no account and no service; nothing leaves your machine but
-the calls to the models you name.`,
+scores what they did, and keeps every fact in one SQLite file. Nothing leaves
+your machine but the calls to the models you name.`,
 		Example: `  agentclash challenge-pack init my-pack.yaml
   agentclash eval start --pack my-pack.yaml --model openai/gpt-4.1-mini --follow
   agentclash baseline set latest
@@ -84,17 +83,47 @@ the calls to the models you name.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return cli.Usage("%w", err).Hint("%s --help", c.CommandPath())
 	})
-	root.AddCommand(
-		evaluation.NewEval(a), evaluation.NewRun(a), runs.NewReplay(a), verdict.NewBaseline(a), verdict.NewCompare(a), verdict.NewReleaseGate(a),
-		packs.NewChallengePack(a), datasets.NewDataset(a), agents.NewDeployment(a), agents.NewBuild(a), artifacts.NewArtifact(a), agents.NewSecret(a), infra.NewInfra(a), evaluation.NewCache(a), regressions.NewRegressionSuite(a), pipeline.NewCI(a),
-		site.NewServe(a), setup.NewDoctor(a), setup.NewQuickstart(a), sandboxes.NewSandbox(a), contract.NewVersion(a), contract.NewCompletion(a), contract.NewSchema(a),
-		contract.NewExplain(a), runs.NewStore(a), setup.NewConfig(a), setup.NewInit(a), setup.NewLink(a), setup.NewWorkspace(a), setup.NewHosted("auth"), setup.NewHosted("org"), setup.NewHosted("quota"),
-	)
+	for _, g := range groups(a) {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title + ":"})
+		for _, c := range g.commands {
+			c.GroupID = g.id
+		}
+		root.AddCommand(g.commands...)
+	}
+	root.SetHelpCommandGroupID(helpGroup)
+	root.AddCommand(setup.NewHosted("auth"), setup.NewHosted("org"), setup.NewHosted("quota"))
 	contract.Choose(root)
 	cli.Strict(root)
 	contract.Completing(a, root)
 	contract.FitHelp(a, root)
 	return root
+}
+
+// group is a heading of the help, and the commands that stand under it.
+type group struct {
+	id, title string
+	commands  []*cobra.Command
+}
+
+// helpGroup is the group of what tells about the program itself.
+const helpGroup = "help"
+
+// groups are all commands that people are told of, in the order of the help, of
+// docs/reference and of llms.txt: what a newcomer needs stands first. A new command goes
+// into one of them.
+func groups(a *cli.App) []group {
+	return []group{
+		{"start", "Start here", []*cobra.Command{setup.NewQuickstart(a), setup.NewDoctor(a), setup.NewInit(a)}},
+		{"evaluate", "Evaluate", []*cobra.Command{evaluation.NewEval(a), evaluation.NewRun(a), pipeline.NewCI(a)}},
+		{"read", "Read results", []*cobra.Command{runs.NewReplay(a), site.NewServe(a)}},
+		{"decide", "Decide", []*cobra.Command{verdict.NewBaseline(a), verdict.NewCompare(a), verdict.NewReleaseGate(a), regressions.NewRegressionSuite(a)}},
+		{"packs", "Packs and data", []*cobra.Command{packs.NewChallengePack(a), datasets.NewDataset(a), artifacts.NewArtifact(a)}},
+		{"agents", "Agents and what they run on", []*cobra.Command{
+			agents.NewDeployment(a), agents.NewBuild(a), infra.NewInfra(a), agents.NewSecret(a), sandboxes.NewSandbox(a), evaluation.NewCache(a)}},
+		{"settings", "Store and settings", []*cobra.Command{
+			runs.NewStore(a), setup.NewWorkspace(a), setup.NewLink(a), setup.NewConfig(a)}},
+		{helpGroup, "Help", []*cobra.Command{contract.NewExplain(a), contract.NewSchema(a), contract.NewCompletion(a), contract.NewVersion(a)}},
+	}
 }
 
 // Tree is every command there is, for those who describe them.

@@ -14,9 +14,9 @@ import (
 	"github.com/agentclash/agentclash/scoring"
 )
 
-// manifestVersion is the schema_version of manifests this version writes and
-// reads.
-const manifestVersion = 1
+// ManifestVersion is the schema_version of manifests this version writes and
+// reads: the form in which packs are stored.
+const ManifestVersion = 1
 
 // manifest is the stored form of a pack. Fields stand in the order of their
 // keys, so that the bytes are those of a sorted document.
@@ -61,7 +61,7 @@ func (p *Pack) Manifest() ([]byte, error) {
 		Regressions:    p.added,
 		Sandbox:        p.Version.Sandbox,
 		Scenario:       p.Scenario,
-		SchemaVersion:  manifestVersion,
+		SchemaVersion:  ManifestVersion,
 		Security:       p.Security,
 		ToolPolicy:     p.Version.ToolPolicy,
 		Tools:          p.Tools,
@@ -92,8 +92,8 @@ func FromManifest(doc []byte, assets map[string][]byte, reference []byte) (*Pack
 	if err := d.Decode(&m); err != nil {
 		return nil, fmt.Errorf("read manifest: %w", err)
 	}
-	if m.SchemaVersion != manifestVersion {
-		return nil, fmt.Errorf("read manifest: schema_version is %d, this version reads %d", m.SchemaVersion, manifestVersion)
+	if m.SchemaVersion != ManifestVersion {
+		return nil, fmt.Errorf("read manifest: schema_version is %d, this version reads %d", m.SchemaVersion, ManifestVersion)
 	}
 	p := &Pack{
 		Pack: m.Pack,

@@ -112,17 +112,23 @@ func (db *DB) RemoveRun(ctx context.Context, runID string) error {
 		if err := checkOfRun(ctx, tx); err != nil {
 			return err
 		}
-		for _, t := range ofRun {
-			if _, err := tx.ExecContext(ctx, "DELETE FROM "+t.table+" WHERE "+t.where, row); err != nil {
-				return err
-			}
-		}
-		if _, err := tx.ExecContext(ctx, "DELETE FROM runs WHERE id = ?", row); err != nil {
+		if err := removeRun(ctx, tx, row); err != nil {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, "DELETE FROM sessions WHERE id = ? AND name IS NULL", session) // it was this run
 		return err
 	})
+}
+
+// removeRun deletes a run's row and those that belong to it.
+func removeRun(ctx context.Context, tx *sql.Tx, row int64) error {
+	for _, t := range ofRun {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+t.table+" WHERE "+t.where, row); err != nil {
+			return err
+		}
+	}
+	_, err := tx.ExecContext(ctx, "DELETE FROM runs WHERE id = ?", row)
+	return err
 }
 
 // checkOfRun refuses to remove anything when a table refers to runs that ofRun does

@@ -1,10 +1,12 @@
 package store_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -130,4 +132,65 @@ func TestNeededRunsStay(t *testing.T) {
 	if said, _ := readEvents(t, db, store.EventFilter{RunID: ended}); len(said) == 0 {
 		t.Error("a needed run lost its events")
 	}
+}
+
+// TestRemoveWorkspace removes a workspace between others: all of it, or nothing, and
+// nothing of theirs.
+func TestRemoveWorkspace(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "agentclash.db")
+	db := open(t, path)
+	stays := endedRun(t, db, 1)
+	planned := makePlan(id('w', 2), 1, 2)
+	planned.Workspace = "full"
+	theirs := snapshot("sums", 1)
+	theirs.Workspace = "full"
+	_, err := db.SavePack(t.Context(), theirs)
+	must(t, err)
+	must(t, db.CreateRun(t.Context(), planned, me))
+	shared := strings.Repeat("the same bytes in both", 1000)
+	for _, ws := range []string{"", "full"} {
+		_, err = db.SaveArtifact(t.Context(), store.Artifact{Workspace: ws, Type: "notes", Metadata: []byte("{}")}, strings.NewReader(shared))
+		must(t, err)
+	}
+	before, err := store.RowCounts(t.Context(), db)
+	must(t, err)
+
+	if err := db.RemoveWorkspace(t.Context(), "full", true); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("with a run that goes on: %v", err)
+	}
+	must(t, db.FinishRun(t.Context(), planned.RunID, me, engine.Result{Status: store.Cancelled}))
+	if err := db.RemoveWorkspace(t.Context(), "full", false); !errors.Is(err, store.ErrConflict) || !strings.Contains(err.Error(), "runs: 1, ") {
+		t.Errorf("without force: %v", err)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := db.RemoveWorkspace(stopped, "full", true); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: %v", err)
+	}
+	if now, err := store.RowCounts(t.Context(), db); err != nil || now["runs"] != before["runs"] || now["artifacts"] != 2 || now["contents"] != 1 {
+		t.Errorf("a refused removal left %v of %v: %v", now, before, err)
+	}
+
+	must(t, db.RemoveWorkspace(t.Context(), "full", true))
+	must(t, db.RemoveWorkspace(t.Context(), "full", false)) // nothing is left to refuse for
+	_, err = db.GC(t.Context(), false)
+	must(t, err)
+	list, err := db.Workspaces(t.Context())
+	must(t, err)
+	if len(list) != 1 || list[0].Name != store.DefaultWorkspace || list[0].Runs != 1 {
+		t.Errorf("the workspaces are %+v", list)
+	}
+	if said, _ := readEvents(t, db, store.EventFilter{RunID: stays}); len(said) == 0 {
+		t.Error("a run of another workspace lost its events")
+	}
+	kept, _, err := db.Artifacts(t.Context(), store.ArtifactFilter{})
+	must(t, err)
+	var content strings.Builder
+	must(t, db.ReadArtifact(t.Context(), kept[0], &content))
+	if content.String() != shared {
+		t.Error("an artifact of another workspace lost its bytes")
+	}
+	must(t, db.Close())
+	intact(t, path)
 }

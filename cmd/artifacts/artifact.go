@@ -22,7 +22,7 @@ import (
 
 // NewArtifact is the command artifact.
 func NewArtifact(a *cli.App) *cobra.Command {
-	return cli.Group("artifact", "Keep files beside runs, and for packs", newArtifactUpload(a), newArtifactList(a), newArtifactGet(a), newArtifactDownload(a))
+	return cli.Group("artifact", "Keep files beside runs, and for packs", newArtifactUpload(a), newArtifactList(a), newArtifactGet(a), newArtifactDownload(a), newArtifactDelete(a))
 }
 
 // maxMetadata is how long an artifact's metadata may be.
@@ -179,9 +179,7 @@ func newArtifactList(a *cli.App) *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return runArtifactList(c.Context(), a, o) },
 	}
 	f := c.Flags()
-	f.IntVar(&o.page.Limit, "limit", 0, "how many (0: 20)")
-	f.IntVar(&o.page.Offset, "offset", 0, "how many to leave out")
-	f.BoolVar(&o.page.All, "all", false, "all of them")
+	o.page.AddPageFlags(f)
 	f.StringVar(&o.run, "run", "", "only those of this run")
 	f.StringVar(&o.agent, "agent", "", "only those of this run agent, by label with --run, or by id")
 	f.StringVar(&o.kind, "type", "", "only those of this type")
@@ -192,16 +190,11 @@ func runArtifactList(ctx context.Context, a *cli.App, o artifactFilter) error {
 	if err := o.page.Check(); err != nil {
 		return err
 	}
-	limit := o.page.Limit
-	if limit == 0 && !o.page.All {
-		limit = 20
-	}
-	page := view.Page[view.Artifact]{Limit: limit, Offset: o.page.Offset}
 	workspace, err := a.WorkspaceName()
 	if err != nil {
 		return err
 	}
-	filter := store.ArtifactFilter{Workspace: workspace, Type: o.kind, Limit: limit, Offset: o.page.Offset}
+	filter := store.ArtifactFilter{Workspace: workspace, Type: o.kind, Limit: o.page.Rows(), Offset: o.page.Offset}
 	if filter.RunID, filter.RunAgentID, err = attached(ctx, a, o.run, o.agent); err != nil {
 		return err
 	}
@@ -209,16 +202,18 @@ func runArtifactList(ctx context.Context, a *cli.App, o artifactFilter) error {
 	if err != nil {
 		return err
 	}
+	var list []view.Artifact
+	total := 0
 	if ok {
-		list, total, err := db.Artifacts(ctx, filter)
-		if err != nil {
+		var stored []store.Artifact
+		if stored, total, err = db.Artifacts(ctx, filter); err != nil {
 			return err
 		}
-		for _, one := range list {
-			page.Items = append(page.Items, selector.ViewArtifact(one))
+		for _, one := range stored {
+			list = append(list, selector.ViewArtifact(one))
 		}
-		page.Total, page.HasMore = total, o.page.Offset+len(list) < total
 	}
+	page := cli.PageFrom(list, total, o.page)
 	return a.Print(page, func(w io.Writer, v view.Options) error {
 		if page.Total == 0 {
 			a.Say("! no artifacts: agentclash artifact upload FILE --type TYPE")

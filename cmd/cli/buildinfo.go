@@ -9,7 +9,8 @@ import (
 // recorded.
 var version string
 
-type buildInfo struct {
+// BuildInfo is what a build knows of itself.
+type BuildInfo struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
 	Date    string `json:"date,omitempty"`
@@ -20,8 +21,8 @@ type buildInfo struct {
 
 // ReadBuildInfo says which build this is, as far as it was told or the toolchain
 // recorded it.
-func ReadBuildInfo() buildInfo {
-	b := buildInfo{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+func ReadBuildInfo() BuildInfo {
+	b := BuildInfo{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b

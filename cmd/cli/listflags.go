@@ -6,17 +6,35 @@ import (
 	"github.com/agentclash/agentclash/cmd/view"
 )
 
-// ListOptions say which part of a list is shown: all of it unless a limit is set.
+// A page of a list that grows with every run: how long it is, and how long it may be
+// asked to be.
+const (
+	pageRows = 20
+	maxRows  = 100
+)
+
+// ListOptions say which part of a list is shown.
 type ListOptions struct {
 	Limit, Offset int
 	All           bool
+
+	paged bool // a page unless all is asked for
 }
 
-// AddFlags adds --limit, --offset and --all.
+// AddFlags adds --limit, --offset and --all to a list that is shown whole unless a
+// limit is set.
 func (o *ListOptions) AddFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.Limit, "limit", 0, "how many (0: all)")
 	f.IntVar(&o.Offset, "offset", 0, "how many to leave out")
 	f.BoolVar(&o.All, "all", false, "all of them, which is the default")
+}
+
+// AddPageFlags adds them to a list of which a page is shown unless --all is given.
+func (o *ListOptions) AddPageFlags(f *pflag.FlagSet) {
+	o.paged = true
+	f.IntVar(&o.Limit, "limit", 0, "how many, at most 100 (0: 20)")
+	f.IntVar(&o.Offset, "offset", 0, "how many to leave out")
+	f.BoolVar(&o.All, "all", false, "all of them")
 }
 
 // Check refuses what is no part of a list.
@@ -27,19 +45,35 @@ func (o *ListOptions) Check() error {
 	if o.All && o.Limit > 0 {
 		return Usage("--all and --limit say two things: choose one")
 	}
+	if o.paged && o.Limit > maxRows {
+		return Usage("--limit must be 0 to %d", maxRows).Hint("--all shows all of them")
+	}
 	return nil
+}
+
+// Rows is how many are wanted at most, 0 for all.
+func (o *ListOptions) Rows() int {
+	if o.paged && o.Limit == 0 && !o.All {
+		return pageRows
+	}
+	return o.Limit
 }
 
 // PageOf is a part of a list that is in memory.
 func PageOf[T any](list []T, o ListOptions) view.Page[T] {
 	from := min(o.Offset, len(list))
 	to := len(list)
-	if o.Limit > 0 {
-		to = min(from+o.Limit, to)
+	if rows := o.Rows(); rows > 0 {
+		to = min(from+rows, to)
 	}
-	limit := o.Limit
+	return PageFrom(list[from:to], len(list), o)
+}
+
+// PageFrom is a part of a list as the store gives it for o's rows and offset.
+func PageFrom[T any](items []T, total int, o ListOptions) view.Page[T] {
+	limit := o.Rows()
 	if limit == 0 {
-		limit = len(list)
+		limit = total
 	}
-	return view.Page[T]{Items: list[from:to], Total: len(list), Limit: limit, Offset: o.Offset, HasMore: to < len(list)}
+	return view.Page[T]{Items: items, Total: total, Limit: limit, Offset: o.Offset, HasMore: o.Offset+len(items) < total}
 }

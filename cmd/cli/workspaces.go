@@ -55,36 +55,90 @@ func (a *App) createdWorkspaces() (path string, list []createdWorkspace, err err
 
 // CreateWorkspace keeps a name. Its caller has looked that it is a new one.
 func (a *App) CreateWorkspace(ctx context.Context, name string) error {
+	err := a.changeCreated(ctx, func(list []createdWorkspace) []createdWorkspace {
+		if slices.ContainsFunc(list, func(w createdWorkspace) bool { return w.Name == name }) {
+			return list
+		}
+		return append(list, createdWorkspace{name, a.Process.Now().UTC()})
+	})
+	if err != nil {
+		return fmt.Errorf("create workspace %s: %w", name, err)
+	}
+	return nil
+}
+
+// DeleteWorkspace removes what is kept in a workspace: from the store in one
+// transaction, then its secrets, then its name. A process that dies in between leaves a
+// workspace with less in it, which can be deleted again. Without force, one that holds
+// anything is refused; one in which a run goes on is, in any case.
+func (a *App) DeleteWorkspace(ctx context.Context, name string, force bool) error {
+	secrets, err := a.OpenSecrets()
+	if err != nil {
+		return err
+	}
+	entries, err := secrets.List(name)
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 && !force {
+		return fmt.Errorf("delete workspace %q: %w: it holds secrets: %d", name, store.ErrConflict, len(entries))
+	}
+	if _, stored, err := a.Reading(ctx); err != nil {
+		return err
+	} else if stored {
+		db, err := a.Store(ctx)
+		if err == nil {
+			err = db.RemoveWorkspace(ctx, name, force)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, e := range entries {
+		if _, err := secrets.Delete(ctx, name, e.Key); err != nil {
+			return err
+		}
+	}
+	err = a.changeCreated(ctx, func(list []createdWorkspace) []createdWorkspace {
+		return slices.DeleteFunc(list, func(w createdWorkspace) bool { return w.Name == name })
+	})
+	if err != nil {
+		return fmt.Errorf("delete workspace %s: %w", name, err)
+	}
+	return nil
+}
+
+// changeCreated changes the list of created workspaces, which no other process changes
+// meanwhile; the file is the old or the new one at any time.
+func (a *App) changeCreated(ctx context.Context, change func([]createdWorkspace) []createdWorkspace) error {
 	home, err := a.Home()
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(home, 0o700); err != nil {
-		return fmt.Errorf("create workspace %s: %w", name, err)
+		return err
 	}
 	release, err := filelock.Hold(ctx, filepath.Join(home, "workspaces.json"))
 	if err != nil {
-		return fmt.Errorf("create workspace %s: %w", name, err)
+		return err
 	}
 	defer release()
 	path, list, err := a.createdWorkspaces()
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(list, func(w createdWorkspace) bool { return w.Name == name }) {
+	before := len(list)
+	if list = change(list); len(list) == before {
 		return nil
 	}
-	b, err := json.MarshalIndent(append(list, createdWorkspace{name, a.Process.Now().UTC()}), "", "  ")
-	if err == nil {
-		err = Replace(path, 0o600, func(w io.Writer) error {
-			_, err := w.Write(b)
-			return err
-		})
-	}
+	b, err := json.MarshalIndent(list, "", "  ")
 	if err != nil {
-		return fmt.Errorf("create workspace %s: %w", name, err)
+		return err
 	}
-	return nil
+	return Replace(path, 0o600, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
 }
 
 // Workspaces are all that exist, by name. The default one always does.

@@ -6,18 +6,32 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/pack"
+	"github.com/agentclash/agentclash/store"
 	"github.com/spf13/cobra"
 )
+
+// versionDocument is a build and what it reads. The store's schema is the newest of
+// those that it reads, and the one that it writes.
+type versionDocument struct {
+	cli.BuildInfo
+	StoreSchema int   `json:"store_schema"`
+	PackFormats []int `json:"pack_formats"` // schema_version of stored packs
+}
 
 // NewVersion is the command version.
 func NewVersion(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Say which build this is", Args: cobra.NoArgs,
+		Use: "version", Short: "Say which build this is, and which stores and packs it reads", Args: cobra.NoArgs,
 		Example: "  agentclash version\n  agentclash version --json",
 		RunE: func(*cobra.Command, []string) error {
-			b := cli.ReadBuildInfo()
+			schema, err := store.NewestSchema()
+			if err != nil {
+				return err
+			}
+			b := versionDocument{cli.ReadBuildInfo(), schema, []int{pack.ManifestVersion}}
 			return a.Print(b, func(w io.Writer, _ view.Options) error {
-				_, err := fmt.Fprintf(w, "agentclash %s (%s, %s/%s)\n", b.Version, b.Go, b.OS, b.Arch)
+				_, err := fmt.Fprintf(w, "agentclash %s (%s, %s/%s)\nstore schema %d, pack format %d\n", b.Version, b.Go, b.OS, b.Arch, b.StoreSchema, pack.ManifestVersion)
 				return err
 			})
 		},

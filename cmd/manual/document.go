@@ -28,6 +28,7 @@ type Command struct {
 	Name        string    `json:"name"`
 	Path        string    `json:"path"` // as it is typed
 	Short       string    `json:"short"`
+	Group       string    `json:"group,omitempty"` // of a command of the first level, as help lists them
 	Aliases     []string  `json:"aliases"`
 	Runnable    bool      `json:"runnable"` // false: it holds other commands
 	Args        []Arg     `json:"args"`
@@ -91,7 +92,7 @@ func Values(f *pflag.Flag) []string { return f.Annotations[valuesKey] }
 func Describe(c *cobra.Command) Command {
 	c.InitDefaultHelpFlag()
 	d := Command{
-		Name: c.Name(), Path: c.CommandPath(), Short: c.Short, Aliases: orEmpty(c.Aliases), Example: c.Example,
+		Name: c.Name(), Path: c.CommandPath(), Short: c.Short, Group: c.GroupID, Aliases: orEmpty(c.Aliases), Example: c.Example,
 		Runnable: c.Runnable() && !c.HasSubCommands(), Args: []Arg{}, Flags: Flags(c.LocalNonPersistentFlags()), Subcommands: []Command{},
 	}
 	if d.Runnable {
@@ -108,6 +109,22 @@ func Shown(c *cobra.Command) []*cobra.Command {
 	return slices.DeleteFunc(slices.Clone(c.Commands()), func(sub *cobra.Command) bool {
 		return sub.Hidden || sub.Name() == "help" || sub.Name() == "completion"
 	})
+}
+
+// Group is a heading of the help and what stands under it.
+type Group struct {
+	Title    string
+	Commands []*cobra.Command
+}
+
+// Groups are the commands below c that people are told of, as its help groups them.
+func Groups(c *cobra.Command) []Group {
+	var list []Group
+	for _, g := range c.Groups() {
+		shown := slices.DeleteFunc(Shown(c), func(sub *cobra.Command) bool { return sub.GroupID != g.ID })
+		list = append(list, Group{Title: strings.TrimSuffix(g.Title, ":"), Commands: shown})
+	}
+	return list
 }
 
 // Flags describes a set of flags, by name.

@@ -96,11 +96,15 @@ func escape(text string) string {
 func Index(root *cobra.Command, statuses []ExitCode) string {
 	var b strings.Builder
 	b.WriteString("<!-- made of the program's own help: make update -->\n\n# Commands\n\n")
-	b.WriteString("`agentclash schema` has all of this as one JSON document.\n\n| command | |\n|---|---|\n")
-	for _, c := range Shown(root) {
-		fmt.Fprintf(&b, "| [%s](%s.md) | %s |\n", c.Name(), c.Name(), escape(c.Short))
+	b.WriteString("`agentclash schema` has all of this as one JSON document.\n\n")
+	for _, g := range Groups(root) {
+		fmt.Fprintf(&b, "## %s\n\n| command | |\n|---|---|\n", g.Title)
+		for _, c := range g.Commands {
+			fmt.Fprintf(&b, "| [%s](%s.md) | %s |\n", c.Name(), c.Name(), escape(c.Short))
+		}
+		b.WriteString("\n")
 	}
-	b.WriteString("\n## Flags of every command\n\n")
+	b.WriteString("## Flags of every command\n\n")
 	flagTable(&b, Flags(root.PersistentFlags()))
 	b.WriteString("## Exit statuses\n\n| status | meaning |\n|---|---|\n")
 	for _, s := range statuses {

@@ -14,14 +14,13 @@ import (
 
 // NewRunList is the command run list.
 func NewRunList(a *cli.App) *cobra.Command {
-	var page selector.PageOptions
+	var page cli.ListOptions
 	c := &cobra.Command{
 		Use: "list", Short: "List the runs, newest first", Args: cli.NoArgs,
 		Example: "  agentclash run list\n  agentclash run list --json --query '.items[].run_id'",
 		RunE:    func(c *cobra.Command, _ []string) error { return runRunList(c.Context(), a, page) },
 	}
-	c.Flags().IntVar(&page.Limit, "limit", 0, "how many (0 is 20)")
-	c.Flags().IntVar(&page.Offset, "offset", 0, "how many to leave out")
+	page.AddPageFlags(c.Flags())
 	return c
 }
 
@@ -32,22 +31,23 @@ func NewEvalList(a *cli.App) *cobra.Command {
 	return c
 }
 
-func runRunList(ctx context.Context, a *cli.App, o selector.PageOptions) error {
+func runRunList(ctx context.Context, a *cli.App, o cli.ListOptions) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	page := view.Page[view.Run]{Limit: o.Limit, Offset: o.Offset}
 	db, ok, err := sandboxes.Tidied(ctx, a)
 	if err != nil {
 		return err
 	}
+	var list []view.Run
+	total := 0
 	if ok {
 		workspace, err := a.WorkspaceName()
 		if err != nil {
 			return err
 		}
-		runs, total, err := db.Runs(ctx, store.RunFilter{Workspace: workspace, Limit: o.Limit, Offset: o.Offset})
-		if err != nil {
+		var runs []store.Run
+		if runs, total, err = db.Runs(ctx, store.RunFilter{Workspace: workspace, Limit: o.Rows(), Offset: o.Offset}); err != nil {
 			return err
 		}
 		for _, r := range runs {
@@ -55,10 +55,10 @@ func runRunList(ctx context.Context, a *cli.App, o selector.PageOptions) error {
 			if err != nil {
 				return err
 			}
-			page.Items = append(page.Items, v)
+			list = append(list, v)
 		}
-		page.Total, page.HasMore = total, o.Offset+len(runs) < total
 	}
+	page := cli.PageFrom(list, total, o)
 	return a.Print(page, func(w io.Writer, v view.Options) error {
 		if page.Total == 0 {
 			a.Say("! there are no runs yet: agentclash eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good")

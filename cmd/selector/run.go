@@ -9,24 +9,10 @@ import (
 	"github.com/agentclash/agentclash/store"
 )
 
-// PageOptions say which part of a list is wanted.
-type PageOptions struct{ Limit, Offset int }
-
-// Check refuses what is no page, and fills in how long one is.
-func (p *PageOptions) Check() error {
-	if p.Limit < 0 || p.Limit > 100 || p.Offset < 0 {
-		return cli.Usage("--limit must be 0 to 100 and --offset must not be negative")
-	}
-	if p.Limit == 0 {
-		p.Limit = 20
-	}
-	return nil
-}
-
 // SayMore says how a list goes on of which a page is shown.
 func SayMore[T any](a *cli.App, page view.Page[T]) {
 	if last := page.Offset + len(page.Items); page.HasMore {
-		a.Say("showing %d to %d of %d; next: --offset %d", page.Offset+1, last, page.Total, last)
+		a.Say("showing %d to %d of %d; next: --offset %d, or --all", page.Offset+1, last, page.Total, last)
 	}
 }
 

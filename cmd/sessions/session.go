@@ -25,7 +25,7 @@ func NewEvalSession(a *cli.App) *cobra.Command {
 }
 
 func newSessionList(a *cli.App) *cobra.Command {
-	page := selector.PageOptions{}
+	var page cli.ListOptions
 	c := &cobra.Command{
 		Use: "list", Short: "List the sessions, that of the newest run first", Args: cli.NoArgs,
 		Long: `List the sessions: runs of several repetitions, and the groups that runs were
@@ -33,27 +33,27 @@ started into with --session. OVERALL is of the only agent or of the winner.`,
 		Example: "  agentclash eval session list\n  agentclash eval session list --json --query '.items[].id'",
 		RunE:    func(c *cobra.Command, _ []string) error { return runSessionList(c.Context(), a, page) },
 	}
-	c.Flags().IntVar(&page.Limit, "limit", 20, "how many (0 is 20)")
-	c.Flags().IntVar(&page.Offset, "offset", 0, "how many to leave out")
+	page.AddPageFlags(c.Flags())
 	return c
 }
 
-func runSessionList(ctx context.Context, a *cli.App, o selector.PageOptions) error {
+func runSessionList(ctx context.Context, a *cli.App, o cli.ListOptions) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	page := view.Page[view.SessionItem]{Limit: o.Limit, Offset: o.Offset}
 	db, ok, err := sessions(ctx, a)
 	if err != nil {
 		return err
 	}
+	var items []view.SessionItem
+	total := 0
 	if ok {
 		workspace, err := a.WorkspaceName()
 		if err != nil {
 			return err
 		}
-		list, total, err := db.Sessions(ctx, workspace, o.Limit, o.Offset)
-		if err != nil {
+		var list []store.Session
+		if list, total, err = db.Sessions(ctx, workspace, o.Rows(), o.Offset); err != nil {
 			return err
 		}
 		for _, s := range list {
@@ -61,10 +61,10 @@ func runSessionList(ctx context.Context, a *cli.App, o selector.PageOptions) err
 			if err != nil {
 				return err
 			}
-			page.Items = append(page.Items, item)
+			items = append(items, item)
 		}
-		page.Total, page.HasMore = total, o.Offset+len(list) < total
 	}
+	page := cli.PageFrom(items, total, o)
 	return a.Print(page, func(w io.Writer, v view.Options) error {
 		switch {
 		case ok && !db.KnowsSessions():

@@ -17,7 +17,7 @@ import (
 // NewWorkspace is the command workspace.
 func NewWorkspace(a *cli.App) *cobra.Command {
 	return cli.Group("workspace", "Keep runs, packs and secrets of several projects apart",
-		newWorkspaceList(a), newWorkspaceGet(a), newWorkspaceCreate(a), newWorkspaceUse(a),
+		newWorkspaceList(a), newWorkspaceGet(a), newWorkspaceCreate(a), newWorkspaceUse(a), newWorkspaceDelete(a),
 		NewHosted("members"), NewHosted("update"))
 }
 

@@ -25,7 +25,7 @@ type gateFilter struct{ run, baseline, candidate string }
 
 func newReleaseGateList(a *cli.App) *cobra.Command {
 	var f gateFilter
-	var page selector.PageOptions
+	var page cli.ListOptions
 	c := &cobra.Command{
 		Use: "list", Short: "List the verdicts of gates, newest first", Args: cli.NoArgs,
 		Example: "  agentclash release-gate list\n  agentclash release-gate list --run latest --json",
@@ -34,33 +34,30 @@ func newReleaseGateList(a *cli.App) *cobra.Command {
 	c.Flags().StringVar(&f.run, "run", "", "only those of this run, on either side")
 	c.Flags().StringVar(&f.baseline, "baseline", "", "only those with this run as the baseline")
 	c.Flags().StringVar(&f.candidate, "candidate", "", "only those with this run as the candidate")
-	c.Flags().IntVar(&page.Limit, "limit", 0, "how many (0 is 20)")
-	c.Flags().IntVar(&page.Offset, "offset", 0, "how many to leave out")
+	page.AddPageFlags(c.Flags())
 	return c
 }
 
-func runReleaseGateList(ctx context.Context, a *cli.App, f gateFilter, o selector.PageOptions) error {
+func runReleaseGateList(ctx context.Context, a *cli.App, f gateFilter, o cli.ListOptions) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	page := view.Page[view.GateEntry]{Limit: o.Limit, Offset: o.Offset}
 	db, ok, err := a.Reading(ctx)
 	if err != nil {
 		return err
 	}
+	var list []view.GateEntry
 	if ok {
 		gates, err := gates(ctx, a, db, f)
 		if err != nil {
 			return err
 		}
-		page.Total = len(gates)
-		gates = gates[min(o.Offset, len(gates)):]
-		for _, g := range gates[:min(o.Limit, len(gates))] {
-			page.Items = append(page.Items, view.GateEntry{ID: g.ID, Verdict: g.Verdict, PolicyKey: g.PolicyKey, PolicyVersion: g.PolicyVersion,
+		for _, g := range gates {
+			list = append(list, view.GateEntry{ID: g.ID, Verdict: g.Verdict, PolicyKey: g.PolicyKey, PolicyVersion: g.PolicyVersion,
 				PolicyFingerprint: g.PolicyFingerprint, ReasonCode: g.ReasonCode, GateSides: gateSides(g), GeneratedAt: g.GeneratedAt})
 		}
-		page.HasMore = o.Offset+len(page.Items) < page.Total
 	}
+	page := cli.PageOf(list, o)
 	return a.Print(page, func(w io.Writer, v view.Options) error {
 		if page.Total == 0 {
 			a.Say("! there is no gate record: agentclash compare gate --baseline RUN --candidate RUN makes one")
