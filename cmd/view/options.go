@@ -72,18 +72,17 @@ func (p *printer) line(s string) {
 	p.w.WriteByte('\n')
 }
 
-// typed writes clean text that is to be typed, and cuts none of it. Where it does not
-// fit under its indent it stands at another, further left, and is broken between words
-// only where that is too little as well.
-func (p *printer) typed(indent, left int, s string) {
+// typed writes clean text that is to be typed under an indent, and cuts none of it: it
+// is broken where it does not fit, between words if they do.
+func (p *printer) typed(indent int, s string) {
 	if !p.o.Terminal() || indent+Width(s) <= p.o.Width {
 		p.line(Pad("", indent, false) + s)
 		return
 	}
 	if p.o.Width < 2*indent {
-		left = 0
+		indent = 0
 	}
-	room := p.o.Width - left
+	room := p.o.Width - indent
 	var lines []string
 	for _, word := range strings.Fields(s) {
 		if n := len(lines); n > 0 && Width(lines[n-1])+1+Width(word) <= room {
@@ -94,7 +93,7 @@ func (p *printer) typed(indent, left int, s string) {
 	}
 	for _, l := range lines {
 		for _, part := range strings.Split(ansi.Hardwrap(l, room, false), "\n") {
-			p.line(Pad("", left, false) + part)
+			p.line(Pad("", indent, false) + part)
 		}
 	}
 }
