@@ -60,8 +60,8 @@ fixture: build ## keep a store of the present schema, for the tests of upgrades
 
 GUESTS := sandbox/guest/embedded
 
-screenshots: ## take the pictures of the report in docs/images (needs chromium)
-	AGENTCLASH_REQUIRE_BROWSER=1 AGENTCLASH_SCREENSHOTS=1 $(GO) test . -run '^TestScreenshots$$' -count 1
+screenshots: ## take the pictures in docs/images and the screens in docs/screens (needs chromium, tmux)
+	AGENTCLASH_REQUIRE_BROWSER=1 AGENTCLASH_REQUIRE_TMUX=1 AGENTCLASH_SCREENSHOTS=1 $(GO) test . -run '^(TestScreenshots|TestScreens)$$' -count 1
 
 guests: ## build the small guests (linux, amd64 and arm64) for builds with -tags embed_guests
 	@for arch in amd64 arm64; do \

@@ -31,6 +31,7 @@ var update = flag.Bool("update", false, "rewrite what the scripts expect")
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"agentclash": func() { os.Exit(cmd.Main(cli.System(), os.Args[1:])) },
+		byClock:      func() { os.Exit(cmd.Main(onTime(cli.System()), os.Args[1:])) },
 	})
 }
 

@@ -1,7 +1,9 @@
 package main_test
 
 import (
+	"bytes"
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,17 +14,18 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestScreenshots takes the pictures of docs/report.md; make screenshots asks for it.
+// TestScreenshots takes the pictures of docs/report.md; make screenshots asks for it. The
+// same page gives the same pictures, and kept runs at a time that stands still the same
+// page.
 func TestScreenshots(t *testing.T) {
 	if os.Getenv("AGENTCLASH_SCREENSHOTS") != "1" {
 		t.Skip("make screenshots takes the pictures of the report")
 	}
 	w := openBrowser(t)
-	agentclash, _ := exampleStore(t)
-	file := filepath.Join(t.TempDir(), "report.html")
-	if out, err := agentclash("run", "report", "next", "-o", file).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	s := newStage(t)
+	s.keepRuns()
+	file := filepath.Join(s.dir, "report.html")
+	s.must("run", "report", "next", "-o", file)
 	w.visit("file://" + file)
 	top := eval[float64](w, `document.querySelector('#comparison').offsetTop`)
 	w.picture("report-light", "light", 0, 900)
@@ -36,25 +39,38 @@ func TestScreenshots(t *testing.T) {
 	w.alone("file://" + file)
 }
 
-// picture takes a part of the page.
+// picture takes a part of the page in a scheme of colours.
 func (w *window) picture(name, scheme string, top, height float64) {
 	w.Helper()
-	var raw []byte
-	w.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
-		chromedp.ActionFunc(func(ctx context.Context) (err error) {
+	w.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+	w.keepPicture(name, w.cut(1240, top, height))
+}
+
+// cut is a picture of a part of the page.
+func (w *window) cut(width, top, height float64) []byte {
+	w.Helper()
+	var last []byte
+	for range 20 { // what is still being painted comes out differently
+		var raw []byte
+		w.do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
 			raw, err = page.CaptureScreenshot().WithFormat(page.CaptureScreenshotFormatPng).WithCaptureBeyondViewport(true).
-				WithClip(&page.Viewport{X: 0, Y: top, Width: 1240, Height: height, Scale: 1}).Do(ctx)
+				WithClip(&page.Viewport{X: 0, Y: math.Floor(top), Width: width, Height: height, Scale: 1}).Do(ctx)
 			return err
 		}))
+		if bytes.Equal(raw, last) {
+			break
+		}
+		last = raw
+	}
+	return last
+}
+
+// keepPicture keeps a picture that is not too large for a page.
+func (w *window) keepPicture(name string, raw []byte) {
+	w.Helper()
 	const most = 150 << 10
 	if len(raw) > most {
 		w.Errorf("%s has %d bytes, more than %d", name, len(raw), most)
 	}
-	path := filepath.Join("docs", "images", strings.ToLower(name)+".png")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		w.Fatal(err)
-	}
-	if err := os.WriteFile(path, raw, 0o644); err != nil {
-		w.Fatal(err)
-	}
+	keepText(w.T, filepath.Join("docs", "images", strings.ToLower(name)+".png"), string(raw))
 }

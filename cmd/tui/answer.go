@@ -125,8 +125,8 @@ func (m model) still() model {
 		}
 	}
 	if m.answer != nil && !slices.ContainsFunc(m.state.Awaiting, m.answer.to.same) {
+		m.frame.Notice = m.answer.to.Name + " does not wait any more"
 		m.answer = nil
-		m.screen.Note(m.frame.To.Name + " does not wait any more")
 		return m.show()
 	}
 	return m

@@ -90,6 +90,10 @@ func (m model) steer(key string) (model, tea.Cmd) {
 		m.wish = w
 		return m.ask(func(context.Context) string { c.Pause(w.paused); return "" })
 	case "+", "=", "-":
+		if w.concurrency == 0 { // nobody knows of how many it is one more
+			m.frame.Notice = "the run has not begun"
+			return m, nil
+		}
 		by := 1
 		if key == "-" {
 			by = -1

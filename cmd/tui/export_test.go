@@ -1,6 +1,10 @@
 package tui
 
-import "time"
+import (
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+)
 
 // SetDraw replaces what a screen paints, so that a test can make it go wrong.
 func (s *Screen) SetDraw(draw func(State, Frame) string) { s.draw = draw }
@@ -29,5 +33,15 @@ func (p *Page) Paint(now time.Time) string {
 	return p.m.View()
 }
 
+// Take hands over what came from the terminal and draws what comes of it.
+func (p *Page) Take(msg tea.Msg) string {
+	next, _ := p.m.Update(msg)
+	p.m, _ = next.(model)
+	return p.m.View()
+}
+
 // Filter sets what the trials must match.
 func (p *Page) Filter(text string) { p.m.frame.Filter = text }
+
+// Failure is what went wrong on the page.
+func (p *Page) Failure() error { return p.m.screen.failure() }

@@ -146,7 +146,7 @@ func paces(s State, f Frame) string {
 }
 
 func (p Pace) text(held time.Duration, color bool) string {
-	text := fmt.Sprintf("%s %d/%d", p.Model, p.UnderWay, p.Window)
+	text := fmt.Sprintf("%s %d at once", p.Model, p.Window)
 	if held > 0 {
 		return view.Waiting.Paint(text+", held "+clock(held), color)
 	}

@@ -86,7 +86,7 @@ func counted(n int, style view.Style) view.Cell {
 func trials(s State, f Frame, from, to int, part string) view.Table {
 	title := "TRIAL" + part
 	if f.Filter != "" {
-		title += " /" + f.Filter
+		title += " /" + view.SanitizeLine(f.Filter)
 	}
 	state, what := view.Column{Title: "STATE"}, view.Column{Title: "WHAT"}
 	if f.Width >= roomy { // what changes then moves nothing

@@ -86,6 +86,9 @@ func (m model) take(msg tea.Msg) (model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.frame.Width, m.frame.Height = msg.Width, msg.Height
+		return m.fit(), nil
+	case resumed:
+		return m, repaint()
 	case asked:
 		return m.heard(msg)
 	case answered:
@@ -133,6 +136,8 @@ func (m model) key(key string) (model, tea.Cmd) {
 	switch key {
 	case "q", "ctrl+c":
 		return m.stop()
+	case "ctrl+z":
+		return m, suspend()
 	case "p", "+", "=", "-", "R", "x":
 		return m.steer(key)
 	case "o":

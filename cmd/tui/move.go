@@ -114,14 +114,42 @@ func (m model) beginFilter() model {
 	input := newInput("/ ", maxFilter, m.frame.Width)
 	input.SetValue(m.frame.Filter)
 	m.filter = &input
-	m.frame.Filtering, m.frame.Open, m.frame.Focus = input.View(), false, OnTrials
+	m.frame.Filtering, m.frame.Open, m.frame.Help, m.frame.Focus = input.View(), false, false, OnTrials
 	return m
 }
 
 func newInput(prompt string, most, width int) textinput.Model {
 	input := textinput.New()
-	input.Prompt, input.CharLimit, input.Width = prompt, most, max(width-4, 8)
+	input.Prompt, input.CharLimit, input.Width = prompt, most, inputWidth(width)
+	input.KeyMap.Paste.SetEnabled(false) // it would start programs; what a terminal pastes comes as keys
 	input.Focus()
+	return input
+}
+
+// inputWidth is how much of a line of a width can be written.
+func inputWidth(width int) int { return max(width-4, 1) }
+
+// fit has a line that is being written follow the width of the terminal.
+func (m model) fit() model {
+	if m.filter != nil {
+		input := *m.filter
+		m.filter = refit(&input, m.frame.Width)
+		m.frame.Filtering = m.filter.View()
+	}
+	if m.answer != nil {
+		input := m.answer.input
+		m.answer = &answering{m.answer.to, *refit(&input, m.frame.Width)}
+		m = m.show()
+	}
+	return m
+}
+
+// refit shows the part of a line around its cursor that fits.
+func refit(input *textinput.Model, width int) *textinput.Model {
+	at := input.Position()
+	input.Width = inputWidth(width)
+	input.CursorStart() // the part that is shown follows the cursor only when that leaves it
+	input.SetCursor(at)
 	return input
 }
 

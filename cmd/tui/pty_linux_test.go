@@ -143,3 +143,29 @@ func TestTheTerminalIsNotQuestionedAtStart(t *testing.T) {
 		t.Errorf("got %q, want only that the tests passed", said)
 	}
 }
+
+// A process that goes on after it was stopped paints its screen anew, since a shell
+// has had the terminal meanwhile.
+func TestTheScreenIsPaintedAnewWhenTheProcessGoesOn(t *testing.T) {
+	program, person := openPTY(t)
+	resize(t, person, 80, 24)
+	p := &page{}
+	go func() { _, _ = io.Copy(p, person) }()
+	s := tui.New(tui.Options{Now: func() time.Time { return noon }})
+	result := make(chan error, 1)
+	go func() { result <- s.Run(t.Context(), program, program) }()
+	p.waitFor(t, "q stop")
+	before := len(p.String())
+	if err := syscall.Kill(os.Getpid(), syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	for start := time.Now(); !bytes.Contains([]byte(p.String()[before:]), []byte("q stop")); time.Sleep(5 * time.Millisecond) {
+		if time.Since(start) > 10*time.Second {
+			t.Fatalf("it was not painted again: %q", p.String()[before:])
+		}
+	}
+	s.Close()
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+}

@@ -79,9 +79,13 @@ func (s *State) isAt(i int, row Row) bool {
 	return e.TrialID == row.TrialID && e.Attempt == row.Attempt
 }
 
-// laneFilter is the filter that a lane stands for.
+// laneFilter is the filter that a lane stands for. Of one whose name has spaces the
+// words have to be there.
 func laneFilter(l Lane) string {
 	words := strings.Fields(l.Label)
+	if len(words) == 1 {
+		return "agent:=" + words[0]
+	}
 	for i, w := range words {
 		words[i] = "agent:" + w
 	}

@@ -182,6 +182,7 @@ func (s *Screen) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 		tea.WithFPS(framesPerSecond),
 		tea.WithoutSignalHandler(), // signals are cmd's; here ctrl+c is a key
 	)
+	defer resuming(program)()
 	last, err := program.Run()
 	if failed := s.failure(); failed != nil {
 		return failed

@@ -206,7 +206,7 @@ func TestKeysScrollAndHelp(t *testing.T) {
 	s.press(t, "\t") // to the agents, and from there to one's trials
 	s.page.waitFor(t, "▍ AGENT")
 	s.press(t, "j\r")
-	s.page.waitFor(t, "no trial matches agent:model-b")
+	s.page.waitFor(t, "no trial matches agent:=model-b")
 	s.press(t, "\x1b")
 	s.press(t, "?")
 	s.page.waitFor(t, "select, or scroll")

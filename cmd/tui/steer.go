@@ -8,11 +8,11 @@ import (
 	"github.com/agentclash/agentclash/engine/event"
 )
 
-// Pace is how many calls with one key may be under way at once.
+// Pace is how many calls with one key may be under way at once. How many are is told
+// only when that changes, and by the next look is wrong.
 type Pace struct {
 	Model     string // provider/model, and the account where there is one
 	Window    int
-	UnderWay  int
 	HeldUntil time.Time // the provider asked for it; zero: it did not
 }
 
@@ -35,7 +35,7 @@ func (s *State) paced(e event.Event) {
 	if err != nil {
 		return
 	}
-	p := Pace{Model: clean(v.Provider + "/" + v.Model), Window: v.Window, UnderWay: v.UnderWay}
+	p := Pace{Model: clean(v.Provider + "/" + v.Model), Window: v.Window}
 	if v.Account != "" {
 		p.Model += " (" + clean(v.Account) + ")"
 	}

@@ -96,7 +96,7 @@ func TestApplyKeepsTheBudgetAndThePace(t *testing.T) {
 		{Provider: "openai", Model: "b", Window: 3, UnderWay: 3, HeldUntil: &held}} {
 		s.tell(event.RunPaced, event.Event{}, p)
 	}
-	want := []tui.Pace{{Model: "openai/a (work)", Window: 4, UnderWay: 2}, {Model: "openai/b", Window: 3, UnderWay: 3, HeldUntil: held}}
+	want := []tui.Pace{{Model: "openai/a (work)", Window: 4}, {Model: "openai/b", Window: 3, HeldUntil: held}}
 	if diff := cmp.Diff(want, state.Paces); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

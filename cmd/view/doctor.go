@@ -46,7 +46,7 @@ func Doctor(w io.Writer, d DoctorDocument, o Options) error {
 			p.line(StatusStyle(c.Status).Paint(word, o.Color) + "  " + Pad(SanitizeLine(c.Name), name, false) + "  " + l)
 		}
 		if c.NextStep != "" {
-			p.line(Pad("", margin, false) + "→ " + SanitizeLine(c.NextStep))
+			p.typed(status+columnGap, "→ "+SanitizeLine(c.NextStep))
 		}
 	}
 	return p.flush()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/agentclash/agentclash/cmd/view"
@@ -189,7 +190,8 @@ func doctor() view.DoctorDocument {
 		{Name: "install", Status: "ok", Detail: "version 1.2.3, store schema 4"},
 		{Name: "docker", Status: "warn", Detail: "no engine answers at unix:///var/run/docker.sock; packs that need a shell, a build or code graders cannot run until one does",
 			NextStep: "sudo systemctl start docker"},
-		{Name: "baseline", Status: "info", Detail: "not configured"},
+		{Name: "baseline", Status: "info", Detail: "not configured", NextStep: "agentclash deployment create --name next --model openai/gpt-4.1-mini"},
+		{Name: "terminal", Status: "info", Detail: "small", NextStep: "export " + strings.Repeat("LONGER_THAN_A_LINE=", 6)},
 		{Name: "store", Status: "fail", Detail: "not writable", NextStep: "chmod u+w ~/.agentclash"},
 	}, NextSteps: view.List[string]{"chmod u+w ~/.agentclash"}}
 }

@@ -31,6 +31,7 @@ type follower struct {
 	total int // trials this process will run
 	done  int
 	ended map[scoring.Outcome]int
+	again map[string]bool // trials that ended invalid, and may run again
 }
 
 func (f *follower) emit(_ context.Context, e event.Event) error {
@@ -122,7 +123,7 @@ func (f *follower) turn(e event.Event) string {
 }
 
 // trialEnd counts the trial and says how far the run is. A trial that will be
-// tried again is not done.
+// tried again is not done, and one that was run again counts once.
 func (f *follower) trialEnd(e event.Event) string {
 	v, err := event.Decode[event.TrialEnd](e)
 	if err != nil {
@@ -136,11 +137,19 @@ func (f *follower) trialEnd(e event.Event) string {
 	if v.WillRetry {
 		return what
 	}
-	f.done++
 	if f.ended == nil {
-		f.ended = map[scoring.Outcome]int{}
+		f.ended, f.again = map[scoring.Outcome]int{}, map[string]bool{}
 	}
+	if f.again[e.TrialID] {
+		f.done--
+		f.ended[scoring.OutcomeInvalid]--
+		delete(f.again, e.TrialID)
+	}
+	f.done++
 	f.ended[v.Outcome]++
+	if v.Outcome == scoring.OutcomeInvalid {
+		f.again[e.TrialID] = true
+	}
 	return what + " " + f.progress()
 }
 

@@ -72,6 +72,32 @@ func (p *printer) line(s string) {
 	p.w.WriteByte('\n')
 }
 
+// typed writes clean text that is to be typed under an indent, and cuts none of it: it
+// is broken where it does not fit, between words if they do.
+func (p *printer) typed(indent int, s string) {
+	if !p.o.Terminal() || indent+Width(s) <= p.o.Width {
+		p.line(Pad("", indent, false) + s)
+		return
+	}
+	if p.o.Width < 2*indent {
+		indent = 0
+	}
+	room := p.o.Width - indent
+	var lines []string
+	for _, word := range strings.Fields(s) {
+		if n := len(lines); n > 0 && Width(lines[n-1])+1+Width(word) <= room {
+			lines[n-1] += " " + word
+			continue
+		}
+		lines = append(lines, word)
+	}
+	for _, l := range lines {
+		for _, part := range strings.Split(ansi.Hardwrap(l, room, false), "\n") {
+			p.line(Pad("", indent, false) + part)
+		}
+	}
+}
+
 func (p *printer) blank() { p.w.WriteByte('\n') }
 
 // title writes the heading of a block.

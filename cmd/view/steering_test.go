@@ -8,7 +8,35 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/scoring"
 )
+
+// A trial that is run again in its run counts once, as what it came to in the end.
+func TestFollowCountsTrialsNotAttempts(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	sink := view.Follow(&out, view.Options{})
+	tell := func(typ event.Type, trial string, attempt int, payload any) {
+		raw, err := event.Marshal(payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sink.Emit(t.Context(), event.Event{Type: typ, RunID: "r", TrialID: trial, CaseKey: "c", Attempt: attempt, Payload: raw}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end := func(outcome scoring.Outcome) event.TrialEnd {
+		return event.TrialEnd{Trial: scoring.Trial{Outcome: outcome}}
+	}
+	tell(event.RunStarted, "", 0, event.RunStart{Trials: 2})
+	tell(event.TrialDone, "a", 1, end(scoring.OutcomeInvalid))
+	tell(event.TrialDone, "b", 1, end(scoring.OutcomePassed))
+	tell(event.TrialDone, "a", 2, end(scoring.OutcomePassed))
+	tell(event.RunFinished, "", 0, event.RunEnd{Status: "completed"})
+	if got := out.String(); !strings.Contains(got, "2 passed, 0 failed, 0 invalid [2/2]") || strings.Contains(got, "[3/2]") {
+		t.Errorf("got\n%s", got)
+	}
+}
 
 // TestSteeringIsTold: what was changed in a run, in a line each. A pace that only grows
 // gets none.

@@ -21,7 +21,8 @@ type Filter struct{ words []word }
 type word struct{ field, text string }
 
 // ParseFilter reads words, each of which an item must contain: anywhere, or with
-// case:, agent: or outcome: before it, there.
+// case:, agent: or outcome: before it, there; with = after that, it must be all that
+// stands there.
 func ParseFilter(text string) Filter {
 	var f Filter
 	for _, w := range strings.Fields(strings.ToLower(text)) {
@@ -51,12 +52,19 @@ func (f Filter) Match(i Item) bool {
 func (w word) in(i Item) bool {
 	switch w.field {
 	case "case":
-		return strings.Contains(i.Case, w.text)
+		return w.is(i.Case)
 	case "agent":
-		return strings.Contains(i.Agent, w.text)
+		return w.is(i.Agent)
 	case "outcome":
-		return strings.Contains(i.Outcome, w.text)
+		return w.is(i.Outcome)
 	}
 	return strings.Contains(i.Case, w.text) || strings.Contains(i.Agent, w.text) ||
 		strings.Contains(i.Outcome, w.text) || strings.Contains(i.Other, w.text)
+}
+
+func (w word) is(text string) bool {
+	if all, whole := strings.CutPrefix(w.text, "="); whole {
+		return text == all
+	}
+	return strings.Contains(text, w.text)
 }

@@ -140,7 +140,8 @@ func (e Entry) lay(width int, color bool) []string {
 			lines = append(lines, margin+look.text.Paint(l, color))
 		}
 	}
-	if e.Kind == Model || e.Kind == User || e.Kind == System {
+	switch e.Kind {
+	case Model, User, System, Result, Broken:
 		lines = append(lines, "")
 	}
 	return slices.Clip(lines)
