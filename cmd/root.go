@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/agents"
 	"github.com/agentclash/agentclash/cmd/artifacts"
+	"github.com/agentclash/agentclash/cmd/browser"
 	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/contract"
 	"github.com/agentclash/agentclash/cmd/datasets"
@@ -87,7 +88,7 @@ the calls to the models you name.`,
 	root.AddCommand(
 		evaluation.NewEval(a), evaluation.NewRun(a), runs.NewReplay(a), verdict.NewBaseline(a), verdict.NewCompare(a), verdict.NewReleaseGate(a),
 		packs.NewChallengePack(a), datasets.NewDataset(a), agents.NewDeployment(a), agents.NewBuild(a), artifacts.NewArtifact(a), agents.NewSecret(a), infra.NewInfra(a), evaluation.NewCache(a), regressions.NewRegressionSuite(a), pipeline.NewCI(a),
-		site.NewServe(a), setup.NewDoctor(a), setup.NewQuickstart(a), sandboxes.NewSandbox(a), contract.NewVersion(a), contract.NewCompletion(a), contract.NewSchema(a),
+		site.NewServe(a), browser.NewUI(a), setup.NewDoctor(a), setup.NewQuickstart(a), sandboxes.NewSandbox(a), contract.NewVersion(a), contract.NewCompletion(a), contract.NewSchema(a),
 		contract.NewExplain(a), runs.NewStore(a), setup.NewConfig(a), setup.NewInit(a), setup.NewLink(a), setup.NewWorkspace(a), setup.NewHosted("auth"), setup.NewHosted("org"), setup.NewHosted("quota"),
 	)
 	contract.Choose(root)

@@ -142,7 +142,7 @@ func runArtifactUpload(ctx context.Context, a *cli.App, o uploadOptions, file st
 	if err != nil {
 		return err
 	}
-	v := viewArtifact(stored)
+	v := View(stored)
 	return a.Print(v, func(w io.Writer, o view.Options) error {
 		a.Say("✓ stored %s: %s", file, stored.ID)
 		return view.ArtifactDetails(w, v, o)
@@ -176,7 +176,8 @@ func attached(ctx context.Context, a *cli.App, run, agent string) (runID, agentI
 	return found.RunID, found.ID, err
 }
 
-func viewArtifact(s store.Artifact) view.Artifact {
+// View is an artifact as it is printed.
+func View(s store.Artifact) view.Artifact {
 	var fields map[string]any
 	_ = json.Unmarshal(s.Metadata, &fields) // the store has seen that it is JSON; what is no object has no name
 	name, _ := fields[nameKey].(string)
@@ -235,7 +236,7 @@ func runArtifactList(ctx context.Context, a *cli.App, o artifactFilter) error {
 			return err
 		}
 		for _, one := range list {
-			page.Items = append(page.Items, viewArtifact(one))
+			page.Items = append(page.Items, View(one))
 		}
 		page.Total, page.HasMore = total, o.page.Offset+len(list) < total
 	}
@@ -257,7 +258,7 @@ func newArtifactGet(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v := viewArtifact(found)
+			v := View(found)
 			return a.Print(v, func(w io.Writer, o view.Options) error { return view.ArtifactDetails(w, v, o) })
 		},
 	}
@@ -293,9 +294,9 @@ func runArtifactDownload(ctx context.Context, a *cli.App, which, to string, forc
 		}
 		return db.ReadArtifact(ctx, found, a.Process.Out)
 	}
-	v := viewArtifact(found)
+	v := View(found)
 	if to == "" {
-		to = safeName(v.Name, found.ID)
+		to = SafeName(v.Name, found.ID)
 	}
 	path := a.Path(to)
 	if info, err := os.Lstat(path); err == nil && info.IsDir() {
@@ -316,9 +317,25 @@ func runArtifactDownload(ctx context.Context, a *cli.App, which, to string, forc
 	})
 }
 
-// safeName is a file name for what somebody else called a file: no directory, no
+// SaveNew writes an artifact's bytes to a file that is not there yet, and leaves none
+// that is not whole.
+func SaveNew(ctx context.Context, db *store.DB, one store.Artifact, path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return cli.Usage("%s is there already: name another file", path)
+	}
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(db.ReadArtifact(ctx, one, f), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
+// SafeName is a file name for what somebody else called a file: no directory, no
 // control character, not hidden, and no name that Windows keeps for itself.
-func safeName(name, id string) string {
+func SafeName(name, id string) string {
 	name = name[strings.LastIndexAny(name, `/\:`)+1:]
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7F || strings.ContainsRune(`<>"|?*`, r) {

@@ -185,7 +185,7 @@ func (s served) Evidence(ctx context.Context, runID, trialID, against string) (p
 		return page.Evidence{}, webFailure(err)
 	}
 	candidate := verdict.Side{Run: p.run, Agent: agent}
-	if base, _, err := p.baseline(ctx, candidate); err == nil && base.Given == nil && base.Agent.ID != "" && base.Agent.ID != agent.ID {
+	if base, _, err := verdict.Against(ctx, s.a, s.db, p.run, p.against, candidate); err == nil && base.Given == nil && base.Agent.ID != "" && base.Agent.ID != agent.ID {
 		p.others[agent.ID] = base.Side
 	}
 	e, err := p.evidence(ctx, t.ID)

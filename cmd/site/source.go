@@ -3,8 +3,6 @@ package site
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/agentclash/agentclash/cmd/cli"
@@ -110,7 +108,7 @@ func (s *pageSource) compare(ctx context.Context, told *page.Agent, candidate ve
 		told.NotCompared = "the run " + what
 		return nil
 	}
-	base, why, err := s.baseline(ctx, candidate)
+	base, why, err := verdict.Against(ctx, s.a, s.db, s.run, s.against, candidate)
 	switch {
 	case err != nil:
 		return verdict.SideFailure("baseline", err)
@@ -128,36 +126,6 @@ func (s *pageSource) compare(ctx context.Context, told *page.Agent, candidate ve
 		s.others[candidate.Agent.ID] = base.Side
 	}
 	return nil
-}
-
-// baseline is what an agent is held against: of a run with several agents the one
-// that has its name.
-func (s *pageSource) baseline(ctx context.Context, candidate verdict.Side) (base verdict.Comparand, why string, err error) {
-	if s.against == "" || verdict.IsBaseline(s.against) || cli.LooksLikePath(s.against) {
-		base, ok, err := verdict.BaselineFor(ctx, s.a, s.db, s.run.Workspace, s.run.Pack.Slug, baselineNamed(s.against))
-		if err == nil && !ok && s.against != "" {
-			err = verdict.NoSuchBaseline(s.against)
-		}
-		return base, "", err
-	}
-	run, err := s.db.Run(ctx, s.run.Workspace, s.against)
-	if err != nil {
-		return base, "", err
-	}
-	if run.ID == s.run.ID {
-		return base, "", cli.Usage("run %s cannot be compared with itself", run.Name).Hint("agentclash run list")
-	}
-	agents, err := s.db.RunAgents(ctx, run.ID)
-	if err != nil {
-		return base, "", err
-	}
-	for _, agent := range agents {
-		if len(agents) == 1 || strings.EqualFold(agent.Label, candidate.Agent.Label) {
-			found, err := verdict.AgentSide(ctx, s.a, s.db, agent.ID, verdict.Headlines)
-			return verdict.Bookmarked(found), "", err
-		}
-	}
-	return base, fmt.Sprintf("run %s has no agent of this name among its %d", run.Name, len(agents)), nil
 }
 
 // evidence reads a trial's newest attempt, and the baseline's trial on that case.
@@ -207,12 +175,4 @@ func (s *pageSource) attempt(ctx context.Context, t store.Trial) (view.Trial, []
 		err = nil
 	}
 	return told, events, err
-}
-
-// baselineNamed is the name in a selector of baselines, "" for the default one.
-func baselineNamed(selector string) string {
-	if selector == store.Baseline {
-		return ""
-	}
-	return selector
 }

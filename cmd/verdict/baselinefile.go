@@ -47,6 +47,41 @@ func BaselineFor(ctx context.Context, a *cli.App, db *store.DB, workspace, slug,
 	return c, err == nil, err
 }
 
+// Against is what an agent of a run is held against: by a run, that run's agent of the
+// same name, or its only one; by baseline[:NAME] or a file, that; by "", the baseline of
+// the pack, if one is set. Where there is no agent to compare with, why says so.
+func Against(ctx context.Context, a *cli.App, db *store.DB, of store.Run, against string, candidate Side) (base Comparand, why string, err error) {
+	if against == "" || IsBaseline(against) || cli.LooksLikePath(against) {
+		name := against
+		if name == store.Baseline { // the default one
+			name = ""
+		}
+		base, ok, err := BaselineFor(ctx, a, db, of.Workspace, of.Pack.Slug, name)
+		if err == nil && !ok && against != "" {
+			err = NoSuchBaseline(against)
+		}
+		return base, "", err
+	}
+	run, err := db.Run(ctx, of.Workspace, against)
+	if err != nil {
+		return base, "", err
+	}
+	if run.ID == of.ID {
+		return base, "", cli.Usage("run %s cannot be compared with itself", run.Name).Hint("agentclash run list")
+	}
+	agents, err := db.RunAgents(ctx, run.ID)
+	if err != nil {
+		return base, "", err
+	}
+	for _, agent := range agents {
+		if len(agents) == 1 || strings.EqualFold(agent.Label, candidate.Agent.Label) {
+			found, err := AgentSide(ctx, a, db, agent.ID, Headlines)
+			return Bookmarked(found), "", err
+		}
+	}
+	return base, fmt.Sprintf("run %s has no agent of this name among its %d", run.Name, len(agents)), nil
+}
+
 // baselineBeside is baselineFor, which takes the baseline of the only pack that has
 // one where the pack of that slug has none.
 func baselineBeside(ctx context.Context, a *cli.App, db *store.DB, workspace, slug, selector string) (Comparand, bool, error) {
