@@ -68,7 +68,13 @@ func (m *terminal) text() string {
 
 func (m *terminal) waitFor(t *testing.T, text string) {
 	t.Helper()
-	for start := time.Now(); !strings.Contains(m.text(), text); time.Sleep(10 * time.Millisecond) {
+	m.waitForAfter(t, 0, text)
+}
+
+// waitForAfter waits for what is shown after so many bytes.
+func (m *terminal) waitForAfter(t *testing.T, seen int, text string) {
+	t.Helper()
+	for start := time.Now(); !strings.Contains(m.text()[seen:], text); time.Sleep(10 * time.Millisecond) {
 		if time.Since(start) > time.Minute {
 			t.Fatalf("%q was never shown; got %q", text, m.text())
 		}

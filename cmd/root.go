@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/agents"
 	"github.com/agentclash/agentclash/cmd/artifacts"
+	"github.com/agentclash/agentclash/cmd/browser"
 	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/contract"
 	"github.com/agentclash/agentclash/cmd/datasets"
@@ -115,7 +116,7 @@ func groups(a *cli.App) []group {
 	return []group{
 		{"start", "Start here", []*cobra.Command{setup.NewQuickstart(a), setup.NewDoctor(a), setup.NewInit(a)}},
 		{"evaluate", "Evaluate", []*cobra.Command{evaluation.NewEval(a), evaluation.NewRun(a), pipeline.NewCI(a)}},
-		{"read", "Read results", []*cobra.Command{runs.NewReplay(a), site.NewServe(a)}},
+		{"read", "Read results", []*cobra.Command{runs.NewReplay(a), browser.NewUI(a), site.NewServe(a)}},
 		{"decide", "Decide", []*cobra.Command{verdict.NewBaseline(a), verdict.NewCompare(a), verdict.NewReleaseGate(a), regressions.NewRegressionSuite(a)}},
 		{"packs", "Packs and data", []*cobra.Command{packs.NewChallengePack(a), datasets.NewDataset(a), artifacts.NewArtifact(a)}},
 		{"agents", "Agents and what they run on", []*cobra.Command{

@@ -183,6 +183,7 @@ type RunFilter struct {
 	PackSlug  string
 	Name      string // case does not matter
 	Search    string // part of the name, in any case, or of the pack's slug
+	Words     []Word // of name, pack, status, agent and id
 	Statuses  []string
 	Limit     int // 0: all
 	Offset    int
@@ -247,7 +248,8 @@ func (f RunFilter) where() (string, []any) {
 			args = append(args, s)
 		}
 	}
-	return where, args
+	words, values := searched(runFields, f.Words)
+	return where + words, append(args, values...)
 }
 
 // Run finds one run: by its id (in any workspace), by its name (case does not

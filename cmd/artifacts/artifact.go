@@ -270,7 +270,7 @@ func runArtifactDownload(ctx context.Context, a *cli.App, which, to string, forc
 	}
 	v := selector.ViewArtifact(found)
 	if to == "" {
-		to = safeName(v.Name, found.ID)
+		to = SafeName(v.Name, found.ID)
 	}
 	path := a.Path(to)
 	if info, err := os.Lstat(path); err == nil && info.IsDir() {
@@ -291,9 +291,25 @@ func runArtifactDownload(ctx context.Context, a *cli.App, which, to string, forc
 	})
 }
 
-// safeName is a file name for what somebody else called a file: no directory, no
+// SaveNew writes an artifact's bytes to a file that is not there yet, and leaves none
+// that is not whole.
+func SaveNew(ctx context.Context, db *store.DB, one store.Artifact, path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return cli.Usage("%s is there already: name another file", path)
+	}
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(db.ReadArtifact(ctx, one, f), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
+// SafeName is a file name for what somebody else called a file: no directory, no
 // control character, not hidden, and no name that Windows keeps for itself.
-func safeName(name, id string) string {
+func SafeName(name, id string) string {
 	name = name[strings.LastIndexAny(name, `/\:`)+1:]
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7F || strings.ContainsRune(`<>"|?*`, r) {

@@ -116,7 +116,7 @@ func runReplayGet(ctx context.Context, a *cli.App, o replayOptions, selector str
 	if err != nil {
 		return err
 	}
-	d, err := readReplay(ctx, db, t, agent, o.attempt)
+	d, err := ReadReplay(ctx, db, t, agent, o.attempt)
 	if err != nil {
 		return err
 	}
@@ -144,8 +144,8 @@ func runReplayGet(ctx context.Context, a *cli.App, o replayOptions, selector str
 	})
 }
 
-// readReplay reads the history of an attempt of a trial; attempt 0 is the last.
-func readReplay(ctx context.Context, db *store.DB, t store.Trial, agent store.RunAgent, attempt int) (view.ReplayDocument, error) {
+// ReadReplay reads the history of an attempt of a trial; attempt 0 is the last.
+func ReadReplay(ctx context.Context, db *store.DB, t store.Trial, agent store.RunAgent, attempt int) (view.ReplayDocument, error) {
 	d := view.ReplayDocument{
 		State: "ready", RunID: agent.RunID, RunAgentID: agent.ID, RunAgentLabel: agent.Label,
 		TrialID: t.ID, CaseKey: t.CaseKey, Repetition: t.Repetition, Attempt: t.Attempt, Code: t.Code, Phase: t.Phase,

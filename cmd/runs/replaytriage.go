@@ -211,7 +211,7 @@ func triageTrial(ctx context.Context, db *store.DB, d *view.TriageDocument, agen
 	if err != nil {
 		return err
 	}
-	replay, err := readReplay(ctx, db, t, agent, worst.Attempt)
+	replay, err := ReadReplay(ctx, db, t, agent, worst.Attempt)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func runTranscript(ctx context.Context, a *cli.App, o replayOptions, full bool, 
 	}
 	page := reports.NewTranscript(head, full)
 	for i, t := range trials {
-		d, err := readReplay(ctx, db, t.Trial, *t.agent, o.attempt)
+		d, err := ReadReplay(ctx, db, t.Trial, *t.agent, o.attempt)
 		if err != nil {
 			return err
 		}

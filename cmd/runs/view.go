@@ -47,11 +47,7 @@ func ViewRun(ctx context.Context, a *cli.App, db *store.DB, r store.Run) (view.R
 	if err != nil {
 		return view.Run{}, err
 	}
-	v := view.Run{
-		RunID: r.ID, Name: r.Name, Status: r.Status, Reason: r.Reason, WorkspaceID: r.Workspace,
-		Pack: view.Pack{Slug: r.Pack.Slug, Version: r.Pack.Version}, InputSet: r.InputSet, Mode: r.Mode,
-		CreatedAt: r.CreatedAt, StartedAt: selector.When(r.StartedAt), FinishedAt: selector.When(r.FinishedAt),
-	}
+	v := viewHead(r)
 	for _, agent := range agents {
 		lane, err := viewAgent(ctx, a, db, agent)
 		if err != nil {
@@ -62,7 +58,30 @@ func ViewRun(ctx context.Context, a *cli.App, db *store.DB, r store.Run) (view.R
 	return v, nil
 }
 
-func viewAgent(ctx context.Context, a *cli.App, db *store.DB, agent store.RunAgent) (view.RunAgent, error) {
+// ListedRun is ViewRun with its agents read already, and without what made trials
+// invalid: finding out takes reading all of them.
+func ListedRun(ctx context.Context, db *store.DB, r store.Run, agents []store.RunAgent) (view.Run, error) {
+	v := viewHead(r)
+	for _, agent := range agents {
+		lane, err := countedAgent(ctx, db, agent)
+		if err != nil {
+			return view.Run{}, err
+		}
+		v.Agents = append(v.Agents, lane)
+	}
+	return v, nil
+}
+
+func viewHead(r store.Run) view.Run {
+	return view.Run{
+		RunID: r.ID, Name: r.Name, Status: r.Status, Reason: r.Reason, WorkspaceID: r.Workspace,
+		Pack: view.Pack{Slug: r.Pack.Slug, Version: r.Pack.Version}, InputSet: r.InputSet, Mode: r.Mode,
+		CreatedAt: r.CreatedAt, StartedAt: selector.When(r.StartedAt), FinishedAt: selector.When(r.FinishedAt),
+	}
+}
+
+// countedAgent is a run agent with its trials counted.
+func countedAgent(ctx context.Context, db *store.DB, agent store.RunAgent) (view.RunAgent, error) {
 	v := view.RunAgent{
 		RunAgentID: agent.ID, Label: agent.Label, LaneIndex: agent.Lane, Model: agent.Deployment.Target(),
 		Status: agent.Status, Reason: agent.Reason, StartedAt: selector.When(agent.StartedAt), FinishedAt: selector.When(agent.FinishedAt),
@@ -79,11 +98,17 @@ func viewAgent(ctx context.Context, a *cli.App, db *store.DB, agent store.RunAge
 			v.Trials += n
 		}
 	}
-	if v.InvalidTrials == 0 {
-		return v, nil
+	return v, nil
+}
+
+// viewAgent adds what made trials invalid.
+func viewAgent(ctx context.Context, _ *cli.App, db *store.DB, agent store.RunAgent) (view.RunAgent, error) {
+	v, err := countedAgent(ctx, db, agent)
+	if err != nil || v.InvalidTrials == 0 {
+		return v, err
 	}
 	var invalid []scoring.Trial
-	err := db.Trials(ctx, store.TrialFilter{RunAgentID: agent.ID, NoResults: true}, func(t store.Trial) error {
+	err = db.Trials(ctx, store.TrialFilter{RunAgentID: agent.ID, NoResults: true}, func(t store.Trial) error {
 		if t.Status == store.Invalid {
 			invalid = append(invalid, scoring.Trial{Outcome: scoring.OutcomeInvalid, Code: t.Code, Phase: t.Phase})
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/agentclash/agentclash/cmd/report/web"
 	"github.com/agentclash/agentclash/cmd/runs"
 	"github.com/agentclash/agentclash/cmd/selector"
+	"github.com/agentclash/agentclash/cmd/verdict"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/store"
@@ -163,11 +164,11 @@ func (s served) Version(ctx context.Context, runID, against string) (string, err
 		if err != nil {
 			return "", err
 		}
-		other, _, err := p.rivalOf(ctx, agent)
+		other, _, err := verdict.RivalOf(ctx, s.a, s.db, p.run, p.against, agent)
 		if err != nil {
 			return "", webFailure(err)
 		}
-		fmt.Fprintln(sum, agent.Status, maps.Clone(tally), other.agent.ID, other.agent.Status) // maps are printed in the order of their keys
+		fmt.Fprintln(sum, agent.Status, maps.Clone(tally), other.Agent.ID, other.Agent.Status) // maps are printed in the order of their keys
 	}
 	newest, total, err := s.db.Artifacts(ctx, store.ArtifactFilter{Workspace: s.workspace, RunID: run.ID, Limit: 1})
 	if err != nil {
@@ -201,7 +202,7 @@ func (s served) Evidence(ctx context.Context, runID, trialID, against string) (p
 	if err != nil {
 		return page.Evidence{}, webFailure(err)
 	}
-	other, ok, err := p.rivalOf(ctx, agent) // its results are not read again for each trial that is opened
+	other, ok, err := verdict.RivalOf(ctx, s.a, s.db, p.run, p.against, agent) // its results are not read again for each trial that is opened
 	if err != nil {
 		return page.Evidence{}, webFailure(err)
 	}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -30,19 +28,13 @@ type pageSource struct {
 	// "" is the baseline of the pack, where one is set.
 	against string
 	// others are the baselines in the store, by the ids of our run agents.
-	others map[string]rival
+	others map[string]verdict.Rival
 	// declared are the validators of the run's pack. They are read once.
 	declared func(ctx context.Context, packID string) ([]scoring.Validator, error)
 }
 
-// rival is a run agent in the store that another is held against.
-type rival struct {
-	run   store.Run
-	agent store.RunAgent
-}
-
 func pageOf(a *cli.App, db *store.DB, run store.Run, against string) *pageSource {
-	return &pageSource{a: a, db: db, run: run, against: against, others: map[string]rival{}, declared: declaredIn(db)}
+	return &pageSource{a: a, db: db, run: run, against: against, others: map[string]verdict.Rival{}, declared: declaredIn(db)}
 }
 
 // declaredIn reads the validators of packs, and remembers those of the last one: a
@@ -166,7 +158,7 @@ func (s *pageSource) compare(ctx context.Context, told *page.Agent, candidate ve
 		told.NotCompared = "the run " + what
 		return nil
 	}
-	base, why, err := s.baseline(ctx, candidate)
+	base, why, err := verdict.Against(ctx, s.a, s.db, s.run, s.against, candidate)
 	switch {
 	case err != nil:
 		return verdict.SideFailure("baseline", err)
@@ -181,62 +173,9 @@ func (s *pageSource) compare(ctx context.Context, told *page.Agent, candidate ve
 	told.Compared = &page.Compared{Baseline: base.Mark, Candidate: candidate.Participant(), Comparison: j.Comparison, Gate: j.Gate,
 		Rows: view.DeltaRows(j.Comparison)}
 	if base.Given == nil {
-		s.others[candidate.Agent.ID] = rival{base.Run, base.Agent}
+		s.others[candidate.Agent.ID] = verdict.Rival{Run: base.Run, Agent: base.Agent}
 	}
 	return nil
-}
-
-// rivalOf is the run agent in the store that one of ours is held against, without its
-// results: ok is false where there is none.
-func (s *pageSource) rivalOf(ctx context.Context, agent store.RunAgent) (r rival, ok bool, err error) {
-	switch {
-	case cli.LooksLikePath(s.against):
-		return r, false, nil
-	case s.against == "" || verdict.IsBaseline(s.against):
-		mark, ok, err := verdict.MarkFor(ctx, s.a, s.db, s.run.Workspace, s.run.Pack.Slug, baselineNamed(s.against))
-		if err != nil || !ok || mark.Imported {
-			return r, false, err
-		}
-		if r.agent, err = s.db.RunAgent(ctx, s.run.Workspace, "", mark.RunAgentID); err != nil {
-			return r, false, err
-		}
-		r.run, err = s.db.Run(ctx, s.run.Workspace, r.agent.RunID)
-		return r, err == nil && r.agent.ID != agent.ID, err
-	}
-	if r.run, err = s.db.Run(ctx, s.run.Workspace, s.against); err != nil {
-		return r, false, err
-	}
-	agents, err := s.db.RunAgents(ctx, r.run.ID)
-	for _, other := range agents {
-		if len(agents) == 1 || strings.EqualFold(other.Label, agent.Label) {
-			r.agent = other
-			return r, err == nil && r.run.ID != s.run.ID, err
-		}
-	}
-	return r, false, err
-}
-
-// baseline is what an agent is held against: of a run with several agents the one
-// that has its name.
-func (s *pageSource) baseline(ctx context.Context, candidate verdict.Side) (base verdict.Comparand, why string, err error) {
-	if s.against == "" || verdict.IsBaseline(s.against) || cli.LooksLikePath(s.against) {
-		base, ok, err := verdict.BaselineFor(ctx, s.a, s.db, s.run.Workspace, s.run.Pack.Slug, baselineNamed(s.against))
-		if err == nil && !ok && s.against != "" {
-			err = verdict.NoSuchBaseline(s.against)
-		}
-		return base, "", err
-	}
-	other, ok, err := s.rivalOf(ctx, candidate.Agent)
-	switch {
-	case err != nil:
-		return base, "", err
-	case other.run.ID == s.run.ID:
-		return base, "", cli.Usage("run %s cannot be compared with itself", other.run.Name).Hint("agentclash run list")
-	case !ok:
-		return base, fmt.Sprintf("run %s has several agents, and none of this name", other.run.Name), nil
-	}
-	found, err := verdict.AgentSide(ctx, s.a, s.db, other.agent.ID, verdict.Headlines)
-	return verdict.Bookmarked(found), "", err
 }
 
 // evidence reads a trial's newest attempt, and the baseline's trial on that case.
@@ -258,12 +197,12 @@ func (s *pageSource) evidence(ctx context.Context, trialID string) (page.Evidenc
 	if !ok {
 		return e, nil
 	}
-	filter := store.TrialFilter{RunAgentID: base.agent.ID, CaseKey: t.CaseKey, Repetition: t.Repetition}
+	filter := store.TrialFilter{RunAgentID: base.Agent.ID, CaseKey: t.CaseKey, Repetition: t.Repetition}
 	return e, s.db.Trials(ctx, filter, func(was store.Trial) error {
 		if len(was.Result) == 0 {
 			return nil
 		}
-		o := page.Other{RunID: base.run.ID, RunName: base.run.Name, Agent: base.agent.Label}
+		o := page.Other{RunID: base.Run.ID, RunName: base.Run.Name, Agent: base.Agent.Label}
 		o.Trial, _, o.Events, err = s.attempt(ctx, was)
 		e.Baseline = &o
 		return err
@@ -295,12 +234,4 @@ func (s *pageSource) attempt(ctx context.Context, t store.Trial) (told view.Tria
 		err = nil
 	}
 	return told, checks, events, err
-}
-
-// baselineNamed is the name in a selector of baselines, "" for the default one.
-func baselineNamed(selector string) string {
-	if selector == store.Baseline {
-		return ""
-	}
-	return selector
 }

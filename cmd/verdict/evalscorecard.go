@@ -103,7 +103,7 @@ func showScorecard(ctx context.Context, a *cli.App, o scorecardOptions, find fun
 	if o.rescoring != "" {
 		return rescoredScorecard(ctx, a, db, s, o.rescoring, o.written)
 	}
-	d, err := scorecardDocument(ctx, a, db, s, Reference{Baseline: o.baseline, Policy: &policy})
+	d, err := ScorecardDocument(ctx, a, db, s, Reference{Baseline: o.baseline, Policy: &policy})
 	if err != nil {
 		return err
 	}
@@ -169,16 +169,16 @@ func ScorecardOf(ctx context.Context, a *cli.App, w io.Writer, o view.Options, a
 	if err != nil {
 		return err
 	}
-	d, err := scorecardDocument(ctx, a, db, s, against)
+	d, err := ScorecardDocument(ctx, a, db, s, against)
 	if err != nil {
 		return err
 	}
 	return view.ScorecardReport(w, d, o)
 }
 
-// scorecardDocument puts a side's scorecard beside the baseline of its pack. A
+// ScorecardDocument puts a side's scorecard beside the baseline of its pack. A
 // run that is the baseline itself is compared with nothing.
-func scorecardDocument(ctx context.Context, a *cli.App, db *store.DB, s Side, against Reference) (view.ScorecardDocument, error) {
+func ScorecardDocument(ctx context.Context, a *cli.App, db *store.DB, s Side, against Reference) (view.ScorecardDocument, error) {
 	card, err := s.Scorecard()
 	if err != nil {
 		return view.ScorecardDocument{}, err

@@ -242,7 +242,7 @@ func (p *printer) changedCases(pairs []compare.CasePair) {
 		if c.VerdictChange == compare.CaseUnchanged {
 			continue
 		}
-		if changed++; changed > maxUnpassed && p.o.Terminal() {
+		if changed++; changed > maxUnpassed && p.o.brief() {
 			continue
 		}
 		t.Add(Text(c.CaseKey), Text(passedOf(c.BaselinePassed, c.BaselineValid)), Text(passedOf(c.CandidatePassed, c.CandidateValid)),
@@ -278,7 +278,7 @@ func (p *printer) list(title string, lines []string) {
 	p.blank()
 	p.title(title)
 	for i, l := range lines {
-		if i < maxUnpassed || !p.o.Terminal() {
+		if i < maxUnpassed || !p.o.brief() {
 			p.text(2, l)
 		}
 	}
@@ -319,4 +319,34 @@ func (p *printer) gate(g compare.GateResult) {
 	p.list("Conditions met", g.EvaluationDetails.TriggeredConditions)
 	p.list("Warnings", g.EvaluationDetails.Warnings)
 	p.list("Missing evidence", g.EvaluationDetails.MissingFields)
+}
+
+// AgentComparison is one agent of a run against another, or why there is none.
+type AgentComparison struct {
+	Label    string
+	Notes    []string
+	Document *ComparisonDocument // nil: it is compared with nothing
+}
+
+// Comparisons are those of a run's agents.
+type Comparisons []AgentComparison
+
+// Write writes one after the other.
+func (c Comparisons) Write(w io.Writer, o Options) error {
+	p := newPrinter(w, o)
+	for i, one := range c {
+		if i > 0 {
+			p.blank()
+		}
+		if len(c) > 1 || one.Document == nil {
+			p.title(SanitizeLine(one.Label))
+		}
+		for _, n := range one.Notes {
+			p.text(0, n)
+		}
+		if one.Document != nil {
+			p.comparison(*one.Document)
+		}
+	}
+	return p.flush()
 }

@@ -16,6 +16,9 @@ type Options struct {
 	// Width is the terminal's width in cells; no line written is wider. 0 is
 	// a pipe or a file: full values, full ids and RFC 3339 times.
 	Width int
+	// Whole is for a screen that scrolls: nothing is left out because it is long, and
+	// long lines of texts are wrapped.
+	Whole bool
 	// Now is what ages are counted from; its location is the one in which
 	// clock times are shown.
 	Now time.Time
@@ -23,6 +26,9 @@ type Options struct {
 
 // Terminal says whether a person at a terminal is reading.
 func (o Options) Terminal() bool { return o.Width > 0 }
+
+// brief says that long lists and texts are cut: the terminal would scroll them away.
+func (o Options) brief() bool { return o.Terminal() && !o.Whole }
 
 // ID is an id as it is shown: short on a terminal, whole in a pipe. Both forms
 // are accepted wherever an id is asked for.
@@ -122,10 +128,11 @@ func (p *printer) wrap(s string, width int) []string {
 	if !p.o.Terminal() || width < 1 {
 		return []string{s}
 	}
-	// What cannot be shown is not measured either.
-	clipped := Clip(s, (maxTextLines+1)*width*4)
-	lines := strings.Split(ansi.Wrap(clipped, width, ""), "\n")
-	if len(lines) > maxTextLines {
+	if p.o.brief() { // what cannot be shown is not measured either
+		s = Clip(s, (maxTextLines+1)*width*4)
+	}
+	lines := strings.Split(ansi.Wrap(s, width, ""), "\n")
+	if len(lines) > maxTextLines && p.o.brief() {
 		lines = lines[:maxTextLines]
 		lines[maxTextLines-1] = Fit(lines[maxTextLines-1]+" "+ellipsis, width)
 	}
@@ -138,11 +145,17 @@ func (p *printer) block(indent, limit int, s string) {
 	margin := strings.Repeat(" ", indent)
 	lines := strings.Split(strings.TrimRight(Sanitize(s), "\n"), "\n")
 	for i, l := range lines {
-		if p.o.Terminal() && i == limit {
+		if p.o.brief() && i == limit {
 			p.line(Faint.Paint(margin+ellipsis+" "+count(len(lines)-i, "more line"), p.o.Color))
 			return
 		}
-		p.line(margin + strings.ReplaceAll(l, "\t", "    "))
+		l = strings.ReplaceAll(l, "\t", "    ")
+		if p.o.Whole && p.o.Terminal() {
+			l = ansi.Hardwrap(l, max(p.o.Width-indent, 1), true)
+		}
+		for part := range strings.SplitSeq(l, "\n") {
+			p.line(margin + part)
+		}
 	}
 }
 

@@ -72,6 +72,33 @@ func Replay(w io.Writer, d ReplayDocument, o Options) error {
 	return p.flush()
 }
 
+// TrialVerdict writes whose history a document has and what scoring says of it: the
+// verdicts with the events behind them, and what judges said.
+func TrialVerdict(w io.Writer, d ReplayDocument, o Options) error {
+	p := newPrinter(w, o)
+	p.replayHead(d)
+	if d.Scorecard == nil {
+		return p.flush()
+	}
+	if why := d.Scorecard.Why(); why != "" {
+		p.blank()
+		p.title("Why")
+		p.text(2, why)
+	}
+	p.scores(*d.Scorecard)
+	return p.flush()
+}
+
+// LeftBehind writes what a trial left behind: the final output, the captured files
+// and what the tests printed.
+func LeftBehind(w io.Writer, d ReplayDocument, o Options) error {
+	p := newPrinter(w, o)
+	for _, s := range d.Steps {
+		p.leftBehind(s)
+	}
+	return p.flush()
+}
+
 // replayHead says whose history it is.
 func (p *printer) replayHead(d ReplayDocument) {
 	var b Details

@@ -253,6 +253,29 @@ func ArtifactList(w io.Writer, page Page[Artifact], o Options) error {
 // ArtifactDetails writes one artifact.
 func ArtifactDetails(w io.Writer, a Artifact, o Options) error {
 	p := newPrinter(w, o)
+	p.artifact(a)
+	return p.flush()
+}
+
+// ArtifactText writes one artifact and its text, or as much of it as was read. A text
+// of "" is none that can be shown.
+func ArtifactText(w io.Writer, a Artifact, text string, o Options) error {
+	p := newPrinter(w, o)
+	p.artifact(a)
+	switch {
+	case text == "" && a.Size > 0:
+		p.blank()
+		p.line("It is no text: save it to look at it")
+	case int64(len(text)) < a.Size:
+		p.whole("The first "+Tokens(int64(len(text)))+" bytes", text)
+	default:
+		p.whole("Text", text)
+	}
+	return p.flush()
+}
+
+func (p *printer) artifact(a Artifact) {
+	o := p.o
 	var b Details
 	b.Add("ID", a.ID)
 	b.Add("Name", or(a.Name))
@@ -266,5 +289,4 @@ func ArtifactDetails(w io.Writer, a Artifact, o Options) error {
 	b.Add("Metadata", SanitizeLine(string(a.Metadata)))
 	b.Add("Created", o.Time(a.CreatedAt))
 	p.details(b)
-	return p.flush()
 }

@@ -50,6 +50,7 @@ type Bookmark struct {
 type Scorecard struct {
 	Agent
 	Trials List[Trial] `json:"trials"`
+	Reused int         `json:"-"` // how many of them earlier runs' stand for
 	// Regressions are the cases of regression suites, left out when none were run.
 	Regressions List[RegressionResult] `json:"regression_cases,omitempty"`
 }
@@ -61,6 +62,7 @@ func NewScorecard(ref AgentRef, card scoring.AgentScorecard, trials []scoring.Tr
 	for i, t := range trials {
 		s.Trials[i] = NewTrial(t)
 	}
+	s.Reused = reused(s.Trials)
 	return s
 }
 
@@ -72,6 +74,34 @@ func ScorecardReport(w io.Writer, d ScorecardDocument, o Options) error {
 	p.dimensions(d.Scorecard.Dimensions)
 	p.regressionResults(d.Scorecard.Regressions)
 	p.trials(d.Scorecard.Trials)
+	p.held(d)
+	return p.flush()
+}
+
+// RunScorecards writes a row for each agent of a run, then what ScorecardReport says
+// of it but for its trials: there may be thousands, and who asks lists them.
+func RunScorecards(w io.Writer, cards []ScorecardDocument, o Options) error {
+	p := newPrinter(w, o)
+	agents := make([]Agent, len(cards))
+	for i, d := range cards {
+		agents[i] = d.Scorecard.Agent
+	}
+	if len(agents) > 0 {
+		p.agentsTable(agents)
+	}
+	for _, d := range cards {
+		p.blank()
+		p.title(SanitizeLine(d.Scorecard.Label))
+		p.agentBlock(d)
+		p.dimensions(d.Scorecard.Dimensions)
+		p.regressionResults(d.Scorecard.Regressions)
+		p.held(d)
+	}
+	return p.flush()
+}
+
+// held writes how an agent compares with the baseline, where there is one.
+func (p *printer) held(d ScorecardDocument) {
 	if d.Baseline != nil && d.Comparison != nil {
 		p.blank()
 		p.comparison(ComparisonDocument{Baseline: *d.Baseline, Candidate: d.Candidate, Comparison: *d.Comparison})
@@ -80,7 +110,6 @@ func ScorecardReport(w io.Writer, d ScorecardDocument, o Options) error {
 		p.blank()
 		p.gate(*d.ReleaseGate)
 	}
-	return p.flush()
 }
 
 func (p *printer) agentBlock(d ScorecardDocument) {
@@ -103,7 +132,7 @@ func (p *printer) agentBlock(d ScorecardDocument) {
 	b.Add("Overall score", Score(a.OverallScore))
 	b.Add("Pass rate", Percent(a.PassRate))
 	b.Add("Trials", trialCounts(a))
-	if n := reused(d.Scorecard.Trials); n > 0 {
+	if n := d.Scorecard.Reused; n > 0 {
 		b.Add("Reused", count(n, "trial")+" of earlier runs")
 	}
 	b.Status("Validity", a.Validity)

@@ -116,7 +116,7 @@ func (p *printer) scores(t Trial) {
 
 // some is the first part of a list on a terminal and all of it elsewhere.
 func some[T any](o Options, list []T) []T {
-	if o.Terminal() {
+	if o.brief() {
 		return list[:min(len(list), maxUnpassed)]
 	}
 	return list

@@ -181,7 +181,7 @@ func (p *printer) unpassed(title string, outcome scoring.Outcome, trials []Trial
 			p.blank()
 			p.title(title)
 		}
-		if n++; n <= maxUnpassed || !p.o.Terminal() {
+		if n++; n <= maxUnpassed || !p.o.brief() {
 			p.unpassedTrial(t)
 		}
 	}
@@ -193,7 +193,7 @@ const maxUnpassed = 25
 
 // more says that a terminal was not shown all n of them.
 func (p *printer) more(n int) {
-	if n > maxUnpassed && p.o.Terminal() {
+	if n > maxUnpassed && p.o.brief() {
 		p.line("  " + ellipsis + " and " + strconv.Itoa(n-maxUnpassed) + " more: pipe this command, or use --json, to see them all")
 	}
 }

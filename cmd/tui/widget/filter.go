@@ -1,6 +1,9 @@
 package widget
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Item is what a filter looks at, in lower case.
 type Item struct {
@@ -16,24 +19,30 @@ func NewItem(caseName, agent, outcome, other string) Item {
 }
 
 // Filter lets items pass. The zero value lets all.
-type Filter struct{ words []word }
+type Filter struct{ words []Word }
 
-type word struct{ field, text string }
+// Word is what an entry must contain: in a field, or with Field "" anywhere.
+type Word struct{ Field, Text string }
+
+// Words reads the language of filters: words, each of which may have one of the fields
+// and a colon before it.
+func Words(text string, fields ...string) []Word {
+	var words []Word
+	for _, w := range strings.Fields(text) {
+		if field, rest, found := strings.Cut(w, ":"); found && slices.Contains(fields, strings.ToLower(field)) {
+			words = append(words, Word{strings.ToLower(field), rest})
+		} else {
+			words = append(words, Word{"", w})
+		}
+	}
+	return words
+}
 
 // ParseFilter reads words, each of which an item must contain: anywhere, or with
 // case:, agent: or outcome: before it, there; with = after that, it must be all that
 // stands there.
 func ParseFilter(text string) Filter {
-	var f Filter
-	for _, w := range strings.Fields(strings.ToLower(text)) {
-		switch field, rest, found := strings.Cut(w, ":"); {
-		case found && (field == "case" || field == "agent" || field == "outcome"):
-			f.words = append(f.words, word{field, rest})
-		default:
-			f.words = append(f.words, word{"", w})
-		}
-	}
-	return f
+	return Filter{Words(strings.ToLower(text), "case", "agent", "outcome")}
 }
 
 // Empty says that everything passes.
@@ -49,8 +58,8 @@ func (f Filter) Match(i Item) bool {
 	return true
 }
 
-func (w word) in(i Item) bool {
-	switch w.field {
+func (w Word) in(i Item) bool {
+	switch w.Field {
 	case "case":
 		return w.is(i.Case)
 	case "agent":
@@ -58,13 +67,13 @@ func (w word) in(i Item) bool {
 	case "outcome":
 		return w.is(i.Outcome)
 	}
-	return strings.Contains(i.Case, w.text) || strings.Contains(i.Agent, w.text) ||
-		strings.Contains(i.Outcome, w.text) || strings.Contains(i.Other, w.text)
+	return strings.Contains(i.Case, w.Text) || strings.Contains(i.Agent, w.Text) ||
+		strings.Contains(i.Outcome, w.Text) || strings.Contains(i.Other, w.Text)
 }
 
-func (w word) is(text string) bool {
-	if all, whole := strings.CutPrefix(w.text, "="); whole {
+func (w Word) is(text string) bool {
+	if all, whole := strings.CutPrefix(w.Text, "="); whole {
 		return text == all
 	}
-	return strings.Contains(text, w.text)
+	return strings.Contains(text, w.Text)
 }

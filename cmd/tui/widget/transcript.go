@@ -87,11 +87,7 @@ func (t *Transcript) Scroll(by, room int) {
 
 // Window is what is shown in so many lines.
 func (t *Transcript) Window(room int) []string {
-	end := max(0, len(t.lines)-room)
-	top := end
-	if t.away {
-		top = min(t.top, end)
-	}
+	top := t.Top(room)
 	return t.lines[top:min(len(t.lines), top+max(0, room))]
 }
 
@@ -101,6 +97,18 @@ func (t *Transcript) Below(room int) int {
 		return 0
 	}
 	return max(0, len(t.lines)-room-t.top)
+}
+
+// Lines are all there are, as they are drawn.
+func (t *Transcript) Lines() []string { return t.lines }
+
+// Top is the first line of those shown in so many.
+func (t *Transcript) Top(room int) int {
+	end := max(0, len(t.lines)-room)
+	if t.away {
+		return min(t.top, end)
+	}
+	return end
 }
 
 // looks are how the kinds of entries are marked.
