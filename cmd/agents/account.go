@@ -32,7 +32,8 @@ type accountSpec struct {
 	APIKey        any    `yaml:"api_key"` // refused
 }
 
-// NewAccountCreate is the command account create.
+// NewAccountCreate is agentclash infra provider-account create, which keeps where a key is
+// found and never the key.
 func NewAccountCreate(a *cli.App) *cobra.Command {
 	var s accountSpec
 	var file string
@@ -90,11 +91,7 @@ func runAccountCreate(ctx context.Context, a *cli.App, s accountSpec) error {
 	if err != nil {
 		return err
 	}
-	workspace, err := a.WorkspaceName()
-	if err != nil {
-		return err
-	}
-	db, err := a.Store(ctx)
+	db, workspace, err := a.StoreIn(ctx)
 	if err != nil {
 		return err
 	}
@@ -187,15 +184,11 @@ func Account(ctx context.Context, a *cli.App, selector string) (store.Account, e
 			return account, err
 		}
 	}
-	db, ok, err := a.Reading(ctx)
+	db, workspace, err := a.ReadingIn(ctx)
 	if err != nil {
 		return store.Account{}, err
 	}
-	workspace, err := a.WorkspaceName()
-	if err != nil {
-		return store.Account{}, err
-	}
-	if ok {
+	if db != nil {
 		var found store.Account
 		found, err = db.Account(ctx, workspace, selector)
 		if !errors.Is(err, store.ErrNotFound) {
@@ -209,7 +202,8 @@ func Account(ctx context.Context, a *cli.App, selector string) (store.Account, e
 // place.
 var errNoAccount = errors.New("there is no provider account of that name")
 
-// NewAccountList is the command account list.
+// NewAccountList is agentclash infra provider-account list: stored accounts, and those of
+// providers whose key is there.
 func NewAccountList(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the provider accounts, those of the environment too", Args: cli.NoArgs,
@@ -219,13 +213,8 @@ func NewAccountList(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			page := view.Page[view.Account]{Items: list, Total: len(list), Limit: len(list)}
-			return a.Print(page, func(w io.Writer, o view.Options) error {
-				if page.Total == 0 {
-					a.Say("! no provider accounts, and no provider's key is set: agentclash infra provider-account create --help")
-				}
-				return view.AccountList(w, page, o)
-			})
+			return cli.PrintPage(a, cli.PageOf(list, cli.ListOptions{}),
+				"no provider accounts, and no provider's key is set: agentclash infra provider-account create --help", view.AccountList)
 		},
 	}
 }
@@ -243,13 +232,9 @@ func Accounts(ctx context.Context, a *cli.App) ([]view.Account, error) {
 			list = append(list, viewAccount(account))
 		}
 	}
-	db, ok, err := a.Reading(ctx)
-	if err != nil || !ok {
+	db, workspace, err := a.ReadingIn(ctx)
+	if err != nil || db == nil {
 		return list, err
-	}
-	workspace, err := a.WorkspaceName()
-	if err != nil {
-		return nil, err
 	}
 	rows, err := db.Accounts(ctx, workspace)
 	for _, r := range rows {
@@ -258,7 +243,7 @@ func Accounts(ctx context.Context, a *cli.App) ([]view.Account, error) {
 	return list, err
 }
 
-// NewAccountGet is the command account get.
+// NewAccountGet is agentclash infra provider-account get.
 func NewAccountGet(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "get ACCOUNT", Short: "Show one provider account", Args: cli.ExactArgs("ACCOUNT"),
@@ -274,7 +259,8 @@ func NewAccountGet(a *cli.App) *cobra.Command {
 	}
 }
 
-// NewAccountDelete is the command account delete.
+// NewAccountDelete is agentclash infra provider-account delete, which leaves the key where
+// it is.
 func NewAccountDelete(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete ACCOUNT", Short: "Forget a provider account; its key stays where it is", Args: cli.ExactArgs("ACCOUNT"),

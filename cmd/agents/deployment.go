@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// NewDeployment is the command deployment.
+// NewDeployment is agentclash deployment: what is to be run, under a name.
 func NewDeployment(a *cli.App) *cobra.Command {
 	c := cli.Group("deployment", "Name what is to be run: a model, a program or an endpoint", newDeploymentCreate(a), newDeploymentGet(a), newDeploymentList(a),
 		newDeploymentUpdate(a), newDeploymentDelete(a))
@@ -147,11 +147,7 @@ func runDeploymentCreate(ctx context.Context, a *cli.App, s DeploymentSpec) erro
 	if err != nil {
 		return err
 	}
-	workspace, err := a.WorkspaceName()
-	if err != nil {
-		return err
-	}
-	db, err := a.Store(ctx)
+	db, workspace, err := a.StoreIn(ctx)
 	if err != nil {
 		return err
 	}

@@ -107,16 +107,12 @@ func defined(ctx context.Context, a *cli.App, selector string) (definition, erro
 
 // storedDeployment finds a deployment of the store.
 func storedDeployment(ctx context.Context, a *cli.App, selector string) (store.Deployment, error) {
-	db, ok, err := a.Reading(ctx)
+	db, workspace, err := a.ReadingIn(ctx)
 	if err != nil {
 		return store.Deployment{}, err
 	}
-	if !ok {
+	if db == nil {
 		return store.Deployment{}, noDeployment(selector)
-	}
-	workspace, err := a.WorkspaceName()
-	if err != nil {
-		return store.Deployment{}, err
 	}
 	d, err := db.Deployment(ctx, workspace, selector)
 	if errors.Is(err, store.ErrNotFound) {

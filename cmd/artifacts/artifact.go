@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewArtifact is the command artifact.
+// NewArtifact is agentclash artifact: files of people, beside runs or for packs.
 func NewArtifact(a *cli.App) *cobra.Command {
 	return cli.Group("artifact", "Keep files beside runs, and for packs", newArtifactUpload(a), newArtifactList(a), newArtifactGet(a), newArtifactDownload(a))
 }
@@ -217,7 +217,7 @@ func runArtifactList(ctx context.Context, a *cli.App, o artifactFilter) error {
 		limit = 20
 	}
 	page := view.Page[view.Artifact]{Limit: limit, Offset: o.page.Offset}
-	workspace, err := a.WorkspaceName()
+	db, workspace, err := a.ReadingIn(ctx)
 	if err != nil {
 		return err
 	}
@@ -225,11 +225,7 @@ func runArtifactList(ctx context.Context, a *cli.App, o artifactFilter) error {
 	if filter.RunID, filter.RunAgentID, err = attached(ctx, a, o.run, o.agent); err != nil {
 		return err
 	}
-	db, ok, err := a.Reading(ctx)
-	if err != nil {
-		return err
-	}
-	if ok {
+	if db != nil {
 		list, total, err := db.Artifacts(ctx, filter)
 		if err != nil {
 			return err
@@ -239,13 +235,7 @@ func runArtifactList(ctx context.Context, a *cli.App, o artifactFilter) error {
 		}
 		page.Total, page.HasMore = total, o.page.Offset+len(list) < total
 	}
-	return a.Print(page, func(w io.Writer, v view.Options) error {
-		if page.Total == 0 {
-			a.Say("! no artifacts: agentclash artifact upload FILE --type TYPE")
-		}
-		selector.SayMore(a, page)
-		return view.ArtifactList(w, page, v)
-	})
+	return cli.PrintPage(a, page, "no artifacts: agentclash artifact upload FILE --type TYPE", view.ArtifactList)
 }
 
 func newArtifactGet(a *cli.App) *cobra.Command {

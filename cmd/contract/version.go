@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewVersion is the command version.
+// NewVersion is agentclash version.
 func NewVersion(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Say which build this is", Args: cobra.NoArgs,
@@ -24,7 +24,8 @@ func NewVersion(a *cli.App) *cobra.Command {
 	}
 }
 
-// NewCompletion is the command completion.
+// NewCompletion is agentclash completion: a script for a shell, which asks this program
+// while one types.
 func NewCompletion(a *cli.App) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{

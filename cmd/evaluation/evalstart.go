@@ -29,7 +29,8 @@ import (
 	"github.com/agentclash/agentclash/store/bundle"
 )
 
-// NewEval is the command eval.
+// NewEval is agentclash eval: running agents on a pack, and reading or scoring again what
+// came of it.
 func NewEval(a *cli.App) *cobra.Command {
 	return cli.Group("eval", "Run agents on a challenge pack, and read what came of it", newEvalStart(a), verdict.NewEvalScorecard(a), newEvalRescore(a),
 		sessions.NewEvalSession(a), runs.NewEvalList(a))

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/cmd/cli"
-	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/store"
 )
 
@@ -21,13 +20,6 @@ func (p *PageOptions) Check() error {
 		p.Limit = 20
 	}
 	return nil
-}
-
-// SayMore says how a list goes on of which a page is shown.
-func SayMore[T any](a *cli.App, page view.Page[T]) {
-	if last := page.Offset + len(page.Items); page.HasMore {
-		a.Say("showing %d to %d of %d; next: --offset %d", page.Offset+1, last, page.Total, last)
-	}
 }
 
 // StoredRun finds a run; none named is the newest.

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewInit is the command init.
+// NewInit is agentclash init, which makes a project of a directory.
 func NewInit(a *cli.App) *cobra.Command {
 	var force bool
 	c := &cobra.Command{

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewReleaseGate is the command release-gate.
+// NewReleaseGate is agentclash release-gate: the verdicts that gates have left.
 func NewReleaseGate(a *cli.App) *cobra.Command {
 	return cli.Group("release-gate", "Read the records of gates", newReleaseGateList(a), newReleaseGateShow(a))
 }
@@ -61,13 +61,7 @@ func runReleaseGateList(ctx context.Context, a *cli.App, f gateFilter, o selecto
 		}
 		page.HasMore = o.Offset+len(page.Items) < page.Total
 	}
-	return a.Print(page, func(w io.Writer, v view.Options) error {
-		if page.Total == 0 {
-			a.Say("! there is no gate record: agentclash compare gate --baseline RUN --candidate RUN makes one")
-		}
-		selector.SayMore(a, page)
-		return view.GateList(w, page, v)
-	})
+	return cli.PrintPage(a, page, "there is no gate record: agentclash compare gate --baseline RUN --candidate RUN makes one", view.GateList)
 }
 
 func gateSides(g store.Gate) view.GateSides {
