@@ -1,41 +1,28 @@
 package agents
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/selector"
+	"github.com/agentclash/agentclash/cmd/spec"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/plan"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/store"
 	"github.com/spf13/cobra"
-	"gopkg.in/yaml.v3"
 )
-
-// accountSpec is a provider account as flags and files write it.
-type accountSpec struct {
-	Name          string `yaml:"name"`
-	Provider      string `yaml:"provider"`
-	ProviderKey   string `yaml:"provider_key"` // the same, as others write it
-	BaseURL       string `yaml:"base_url"`
-	Credential    string `yaml:"credential_reference"`
-	MaxConcurrent int    `yaml:"max_concurrent"`
-	APIKey        any    `yaml:"api_key"` // refused
-}
 
 // NewAccountCreate is agentclash infra provider-account create, which keeps where a key is
 // found and never the key.
 func NewAccountCreate(a *cli.App) *cobra.Command {
-	var s accountSpec
+	var s spec.Account
 	var file string
 	c := &cobra.Command{
 		Use: "create", Short: "Keep a provider account under a name",
@@ -48,14 +35,9 @@ with agentclash secret set.`,
   agentclash infra provider-account create --from-file account.json`,
 		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if file != "" {
-				if c.LocalFlags().Changed("name") || c.LocalFlags().Changed("provider") || c.LocalFlags().Changed("base-url") ||
-					c.LocalFlags().Changed("credential") || c.LocalFlags().Changed("max-concurrent") {
-					return cli.Usage("--from-file holds the whole account: leave out the other flags")
-				}
-				if err := readAccount(a, file, &s); err != nil {
-					return err
-				}
+			s, err := Written(a, c, Source[spec.Account]{"provider account", file, spec.ParseAccount}, s)
+			if err != nil {
+				return err
 			}
 			return runAccountCreate(c.Context(), a, s)
 		},
@@ -70,23 +52,7 @@ with agentclash secret set.`,
 	return c
 }
 
-func readAccount(a *cli.App, file string, s *accountSpec) error {
-	src, err := os.ReadFile(a.Path(file))
-	if errors.Is(err, os.ErrNotExist) {
-		return &cli.Failure{Status: cli.StatusNotFound, Code: "file_not_found", Err: fmt.Errorf("read the account %s: no such file", file)}
-	}
-	if err != nil {
-		return fmt.Errorf("read the account: %w", err)
-	}
-	dec := yaml.NewDecoder(bytes.NewReader(src))
-	dec.KnownFields(true)
-	if err := dec.Decode(s); err != nil {
-		return cli.Usage("read the account %s: it cannot be read as name, provider, base_url, credential_reference and max_concurrent", file)
-	}
-	return nil
-}
-
-func runAccountCreate(ctx context.Context, a *cli.App, s accountSpec) error {
+func runAccountCreate(ctx context.Context, a *cli.App, s spec.Account) error {
 	account, err := resolveAccount(a, s)
 	if err != nil {
 		return err
@@ -106,7 +72,7 @@ func runAccountCreate(ctx context.Context, a *cli.App, s accountSpec) error {
 }
 
 // resolveAccount checks an account. What could be a key is not repeated.
-func resolveAccount(a *cli.App, s accountSpec) (plan.Account, error) {
+func resolveAccount(a *cli.App, s spec.Account) (plan.Account, error) {
 	d := plan.Account{
 		Name: strings.TrimSpace(s.Name), Provider: strings.ToLower(strings.TrimSpace(cmp.Or(s.Provider, s.ProviderKey))),
 		BaseURL: strings.TrimSpace(s.BaseURL), Credential: s.Credential, MaxConcurrent: s.MaxConcurrent,
@@ -115,6 +81,8 @@ func resolveAccount(a *cli.App, s accountSpec) (plan.Account, error) {
 	switch {
 	case d.Name == "":
 		errs = append(errs, errors.New("--name is missing"))
+	case spec.NameProblem(d.Name) != "":
+		errs = append(errs, errors.New("--name "+spec.NameProblem(d.Name)))
 	case strings.Contains(d.Name, "://"):
 		errs = append(errs, errors.New("--name must not look like an address"))
 	case slices.Contains(provider.Names(), strings.ToLower(d.Name)):

@@ -72,8 +72,8 @@ type agentSpec struct {
 }
 
 // readAgent reads an agent spec. Its system_file lies beside it, unless the path
-// leads elsewhere.
-func readAgent(a *cli.App, file string) (agentSpec, error) {
+// leads elsewhere; within is the directory that it must not lead out of, "" for any.
+func readAgent(a *cli.App, file, within string) (agentSpec, error) {
 	type read struct {
 		agent      spec.Agent
 		systemFile string
@@ -89,6 +89,11 @@ func readAgent(a *cli.App, file string) (agentSpec, error) {
 		path := got.systemFile
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(filepath.Dir(a.Path(file)), path)
+		}
+		if within != "" {
+			if err := cli.Inside(within, path); err != nil {
+				return agentSpec{}, cli.Usage("%s: system_file: %w", a.Shown(file), err)
+			}
 		}
 		text, err := cli.ResourceFile(path)
 		if err != nil {
@@ -172,7 +177,7 @@ func builtAgent(ctx context.Context, a *cli.App, ref string) (spec.Agent, store.
 		return spec.Agent{}, store.BuildVersion{}, err
 	}
 	if file := agentFile(a, r.Name); file != "" {
-		s, err := readAgent(a, file)
+		s, err := readRepoAgent(a, file)
 		if err != nil {
 			return spec.Agent{}, store.BuildVersion{}, err
 		}
@@ -237,7 +242,7 @@ func viewBuild(ctx context.Context, a *cli.App, r store.Resource) (view.Build, e
 		return b, nil
 	}
 	b.File, b.FileStatus = a.Shown(file), "changed"
-	s, err := readAgent(a, file)
+	s, err := readRepoAgent(a, file)
 	if err != nil {
 		b.FileStatus = "invalid"
 		return b, nil

@@ -120,8 +120,9 @@ func wantedSpec(a *cli.App, o versionOptions, build string) (agentSpec, error) {
 			return agentSpec{}, cli.Usage("no agent spec: give --spec-file or --template, or write %s/%s.yaml", spec.AgentsDir, build).
 				Hint("agentclash build version templates")
 		}
+		return readRepoAgent(a, file)
 	}
-	return readAgent(a, file)
+	return readAgent(a, file, "")
 }
 
 func printVersion(a *cli.App, v store.BuildVersion, action string) error {
@@ -192,7 +193,7 @@ with a file is said at once, with its place, and the status is 64.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			var digest string
 			if cli.LooksLikePath(args[0]) || cli.Exists(a.Path(args[0])) {
-				s, err := readAgent(a, args[0])
+				s, err := readAgent(a, args[0], "")
 				if err != nil {
 					return err
 				}

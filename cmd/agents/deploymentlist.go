@@ -24,7 +24,7 @@ func StoredDeployments(ctx context.Context, a *cli.App) ([]view.Deployment, erro
 		d, err := fromFile(ctx, a, f, s)
 		if err != nil { // the others are there all the same
 			a.Warn("! %v", err)
-			list = append(list, view.Deployment{Name: s.Name, Kind: cmp.Or(s.Kind, plan.KindModel), Target: s.Model, Account: s.Account, Build: s.Build,
+			list = append(list, view.Deployment{Name: s.Name, Kind: cmp.Or(s.Kind, plan.KindModel), Target: s.Model, Build: s.Build,
 				RuntimeProfile: s.RuntimeProfile, Origin: a.Shown(f.Path)})
 			continue
 		}

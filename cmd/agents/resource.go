@@ -44,9 +44,13 @@ type Source[T any] struct {
 
 // Written is a resource that is to be created: what a file says, which then says all
 // of it, else what the flags say.
-func Written[T interface{ Check() error }](a *cli.App, c *cobra.Command, from Source[T], flags T) (T, error) {
+func Written[T any](a *cli.App, c *cobra.Command, from Source[T], flags T) (T, error) {
 	if from.File == "" {
-		if err := flags.Check(); err != nil {
+		checked, ok := any(flags).(interface{ Check() error })
+		if !ok {
+			return flags, nil // it is checked with what is known of providers
+		}
+		if err := checked.Check(); err != nil {
 			_, command, _ := strings.Cut(c.CommandPath(), " ")
 			return flags, cli.Usage("%s: %w", command, err).Hint("%s --help", c.CommandPath())
 		}
