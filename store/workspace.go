@@ -20,6 +20,13 @@ type Workspace struct {
 func (db *DB) Workspaces(ctx context.Context) ([]Workspace, error) {
 	const doing = "list workspaces"
 	var list []Workspace
+	since := "" // what older stores that cannot be written have no tables of
+	if db.schema >= resourceSchema {
+		since += " UNION SELECT workspace FROM resources UNION SELECT workspace FROM artifacts"
+	}
+	if db.schema >= sessionSchema {
+		since += " UNION SELECT workspace FROM sessions"
+	}
 	rows, err := db.r.QueryContext(ctx, `
 		SELECT w.workspace,
 			(SELECT count(*) FROM runs x WHERE x.workspace = w.workspace),
@@ -29,7 +36,7 @@ func (db *DB) Workspaces(ctx context.Context) ([]Workspace, error) {
 			(SELECT max(created_at) FROM runs x WHERE x.workspace = w.workspace)
 		FROM (SELECT workspace FROM runs UNION SELECT workspace FROM challenge_packs
 			UNION SELECT workspace FROM deployments UNION SELECT workspace FROM provider_accounts
-			UNION SELECT workspace FROM baselines UNION SELECT workspace FROM gates) w
+			UNION SELECT workspace FROM baselines UNION SELECT workspace FROM gates`+since+`) w
 		ORDER BY w.workspace`)
 	err = each(rows, err, func(rows *sql.Rows) error {
 		var w Workspace
