@@ -294,32 +294,36 @@ func (s *secretStore) List(workspace string) ([]SecretEntry, error) {
 // keychainPatience is how long a keychain may take. A person may have to unlock it.
 const keychainPatience = 2 * time.Minute
 
-// answered is what a keychain says, unless it says nothing: some wait for a window
-// that nobody sees.
+// answered is what a keychain says, unless the command ends before.
 func answered[T any](ctx context.Context, ask func() (T, error)) (T, error) {
-	ctx, stop := context.WithTimeoutCause(ctx, keychainPatience,
-		fmt.Errorf("the keychain has not answered for %s: unlock it, or choose the file with AGENTCLASH_SECRET_STORE=file", keychainPatience))
-	defer stop()
-	type reply struct {
-		value T
-		err   error
+	value, err := patiently(ctx.Done(), ask)
+	if ended := context.Cause(ctx); ended != nil {
+		return value, ended
 	}
-	came := make(chan reply, 1)
+	return value, err
+}
+
+// patiently is what a keychain says, unless it says nothing: some wait for a window
+// that nobody sees.
+func patiently[T any](ended <-chan struct{}, ask func() (T, error)) (value T, err error) {
+	came := make(chan struct{})
+	var said T
+	var failed error
 	go func() {
-		value, err := ask()
-		came <- reply{value, err}
+		defer close(came)
+		said, failed = ask()
 	}()
 	select {
-	case r := <-came:
-		return r.value, r.err
-	case <-ctx.Done():
-		var none T
-		return none, context.Cause(ctx)
+	case <-came:
+		return said, failed
+	case <-ended:
+	case <-time.After(keychainPatience):
 	}
+	return value, fmt.Errorf("the keychain has not answered for up to %s: unlock it, or choose the file with AGENTCLASH_SECRET_STORE=file", keychainPatience)
 }
 
 func fromKeychain(workspace, key string) (string, error) {
-	return answered(context.Background(), func() (string, error) {
+	return patiently(nil, func() (string, error) {
 		return keyring.Get(keychainService, keychainAccount(workspace, key))
 	})
 }
