@@ -101,7 +101,7 @@ var layers = map[string][]string{
 	"cmd/sandboxes":                     {outside, "cmd/agents", "cmd/cli", "cmd/config", "cmd/view"},
 	"cmd/infra":                         {outside, "cmd/agents", "cmd/cli", "cmd/selector", "cmd/spec", "cmd/view"},
 	"cmd/artifacts":                     {outside, "cmd/cli", "cmd/selector", "cmd/view"},
-	"cmd/agents":                        {outside, "cmd/ci", "cmd/cli", "cmd/selector", "cmd/spec", "cmd/view"},
+	"cmd/agents":                        {outside, "cmd/ci", "cmd/cli", "cmd/config", "cmd/selector", "cmd/spec", "cmd/view"},
 	"cmd/packs":                         {outside, "cmd/agents", "cmd/cli", "cmd/report", "cmd/sandboxes", "cmd/selector", "cmd/view"},
 	"cmd/datasets":                      {outside, "cmd/agents", "cmd/cli", "cmd/regressions", "cmd/selector", "cmd/view"},
 	"cmd/regressions":                   {outside, "cmd/agents", "cmd/cli", "cmd/packs", "cmd/selector", "cmd/view"},

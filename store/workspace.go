@@ -24,9 +24,12 @@ type Workspace struct {
 func (db *DB) Workspaces(ctx context.Context) ([]Workspace, error) {
 	const doing = "list workspaces"
 	var list []Workspace
-	also := ""
+	since := "" // what older stores that cannot be written have no tables of
 	if db.schema >= resourceSchema {
-		also = " UNION SELECT workspace FROM resources UNION SELECT workspace FROM artifacts"
+		since += " UNION SELECT workspace FROM resources UNION SELECT workspace FROM artifacts"
+	}
+	if db.schema >= sessionSchema {
+		since += " UNION SELECT workspace FROM sessions"
 	}
 	rows, err := db.r.QueryContext(ctx, `
 		SELECT w.workspace,
@@ -37,7 +40,7 @@ func (db *DB) Workspaces(ctx context.Context) ([]Workspace, error) {
 			(SELECT max(created_at) FROM runs x WHERE x.workspace = w.workspace)
 		FROM (SELECT workspace FROM runs UNION SELECT workspace FROM challenge_packs
 			UNION SELECT workspace FROM deployments UNION SELECT workspace FROM provider_accounts
-			UNION SELECT workspace FROM baselines UNION SELECT workspace FROM gates`+also+`) w
+			UNION SELECT workspace FROM baselines UNION SELECT workspace FROM gates`+since+`) w
 		ORDER BY w.workspace`)
 	err = each(rows, err, func(rows *sql.Rows) error {
 		var w Workspace

@@ -1,40 +1,28 @@
 package agents
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/selector"
+	"github.com/agentclash/agentclash/cmd/spec"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/plan"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/store"
 	"github.com/spf13/cobra"
-	"gopkg.in/yaml.v3"
 )
 
-// accountSpec is a provider account as flags and files write it.
-type accountSpec struct {
-	Name          string `yaml:"name"`
-	Provider      string `yaml:"provider"`
-	ProviderKey   string `yaml:"provider_key"` // the same, as others write it
-	BaseURL       string `yaml:"base_url"`
-	Credential    string `yaml:"credential_reference"`
-	MaxConcurrent int    `yaml:"max_concurrent"`
-	APIKey        any    `yaml:"api_key"` // refused
-}
-
-// NewAccountCreate is the command account create.
+// NewAccountCreate is agentclash infra provider-account create, which keeps where a key is
+// found and never the key.
 func NewAccountCreate(a *cli.App) *cobra.Command {
-	var s accountSpec
+	var s spec.Account
 	var file string
 	c := &cobra.Command{
 		Use: "create", Short: "Keep a provider account under a name",
@@ -47,14 +35,9 @@ with agentclash secret set.`,
   agentclash infra provider-account create --from-file account.json`,
 		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if file != "" {
-				if c.LocalFlags().Changed("name") || c.LocalFlags().Changed("provider") || c.LocalFlags().Changed("base-url") ||
-					c.LocalFlags().Changed("credential") || c.LocalFlags().Changed("max-concurrent") {
-					return cli.Usage("--from-file holds the whole account: leave out the other flags")
-				}
-				if err := readAccount(a, file, &s); err != nil {
-					return err
-				}
+			s, err := Written(a, c, Source[spec.Account]{"provider account", file, spec.ParseAccount}, s)
+			if err != nil {
+				return err
 			}
 			return runAccountCreate(c.Context(), a, s)
 		},
@@ -69,32 +52,12 @@ with agentclash secret set.`,
 	return c
 }
 
-func readAccount(a *cli.App, file string, s *accountSpec) error {
-	src, err := os.ReadFile(a.Path(file))
-	if errors.Is(err, os.ErrNotExist) {
-		return &cli.Failure{Status: cli.StatusNotFound, Code: "file_not_found", Err: fmt.Errorf("read the account %s: no such file", file)}
-	}
-	if err != nil {
-		return fmt.Errorf("read the account: %w", err)
-	}
-	dec := yaml.NewDecoder(bytes.NewReader(src))
-	dec.KnownFields(true)
-	if err := dec.Decode(s); err != nil {
-		return cli.Usage("read the account %s: it cannot be read as name, provider, base_url, credential_reference and max_concurrent", file)
-	}
-	return nil
-}
-
-func runAccountCreate(ctx context.Context, a *cli.App, s accountSpec) error {
+func runAccountCreate(ctx context.Context, a *cli.App, s spec.Account) error {
 	account, err := resolveAccount(a, s)
 	if err != nil {
 		return err
 	}
-	workspace, err := a.WorkspaceName()
-	if err != nil {
-		return err
-	}
-	db, err := a.Store(ctx)
+	db, workspace, err := a.StoreIn(ctx)
 	if err != nil {
 		return err
 	}
@@ -109,7 +72,7 @@ func runAccountCreate(ctx context.Context, a *cli.App, s accountSpec) error {
 }
 
 // resolveAccount checks an account. What could be a key is not repeated.
-func resolveAccount(a *cli.App, s accountSpec) (plan.Account, error) {
+func resolveAccount(a *cli.App, s spec.Account) (plan.Account, error) {
 	d := plan.Account{
 		Name: strings.TrimSpace(s.Name), Provider: strings.ToLower(strings.TrimSpace(cmp.Or(s.Provider, s.ProviderKey))),
 		BaseURL: strings.TrimSpace(s.BaseURL), Credential: s.Credential, MaxConcurrent: s.MaxConcurrent,
@@ -118,6 +81,8 @@ func resolveAccount(a *cli.App, s accountSpec) (plan.Account, error) {
 	switch {
 	case d.Name == "":
 		errs = append(errs, errors.New("--name is missing"))
+	case spec.NameProblem(d.Name) != "":
+		errs = append(errs, errors.New("--name "+spec.NameProblem(d.Name)))
 	case strings.Contains(d.Name, "://"):
 		errs = append(errs, errors.New("--name must not look like an address"))
 	case slices.Contains(provider.Names(), strings.ToLower(d.Name)):
@@ -187,15 +152,11 @@ func Account(ctx context.Context, a *cli.App, selector string) (store.Account, e
 			return account, err
 		}
 	}
-	db, ok, err := a.Reading(ctx)
+	db, workspace, err := a.ReadingIn(ctx)
 	if err != nil {
 		return store.Account{}, err
 	}
-	workspace, err := a.WorkspaceName()
-	if err != nil {
-		return store.Account{}, err
-	}
-	if ok {
+	if db != nil {
 		var found store.Account
 		found, err = db.Account(ctx, workspace, selector)
 		if !errors.Is(err, store.ErrNotFound) {
@@ -209,7 +170,8 @@ func Account(ctx context.Context, a *cli.App, selector string) (store.Account, e
 // place.
 var errNoAccount = errors.New("there is no provider account of that name")
 
-// NewAccountList is the command account list.
+// NewAccountList is agentclash infra provider-account list: stored accounts, and those of
+// providers whose key is there.
 func NewAccountList(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the provider accounts, those of the environment too", Args: cli.NoArgs,
@@ -219,13 +181,8 @@ func NewAccountList(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			page := view.Page[view.Account]{Items: list, Total: len(list), Limit: len(list)}
-			return a.Print(page, func(w io.Writer, o view.Options) error {
-				if page.Total == 0 {
-					a.Say("! no provider accounts, and no provider's key is set: agentclash infra provider-account create --help")
-				}
-				return view.AccountList(w, page, o)
-			})
+			return cli.PrintPage(a, cli.PageOf(list, cli.ListOptions{}),
+				"no provider accounts, and no provider's key is set: agentclash infra provider-account create --help", view.AccountList)
 		},
 	}
 }
@@ -243,13 +200,9 @@ func Accounts(ctx context.Context, a *cli.App) ([]view.Account, error) {
 			list = append(list, viewAccount(account))
 		}
 	}
-	db, ok, err := a.Reading(ctx)
-	if err != nil || !ok {
+	db, workspace, err := a.ReadingIn(ctx)
+	if err != nil || db == nil {
 		return list, err
-	}
-	workspace, err := a.WorkspaceName()
-	if err != nil {
-		return nil, err
 	}
 	rows, err := db.Accounts(ctx, workspace)
 	for _, r := range rows {
@@ -258,7 +211,7 @@ func Accounts(ctx context.Context, a *cli.App) ([]view.Account, error) {
 	return list, err
 }
 
-// NewAccountGet is the command account get.
+// NewAccountGet is agentclash infra provider-account get.
 func NewAccountGet(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "get ACCOUNT", Short: "Show one provider account", Args: cli.ExactArgs("ACCOUNT"),
@@ -274,7 +227,8 @@ func NewAccountGet(a *cli.App) *cobra.Command {
 	}
 }
 
-// NewAccountDelete is the command account delete.
+// NewAccountDelete is agentclash infra provider-account delete, which leaves the key where
+// it is.
 func NewAccountDelete(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete ACCOUNT", Short: "Forget a provider account; its key stays where it is", Args: cli.ExactArgs("ACCOUNT"),

@@ -26,7 +26,8 @@ type accountTestOptions struct {
 	seconds int
 }
 
-// NewAccountTest is the command account test.
+// NewAccountTest is agentclash infra provider-account test, the one call that an account
+// makes outside of runs and doctor --live.
 func NewAccountTest(a *cli.App) *cobra.Command {
 	var o accountTestOptions
 	c := &cobra.Command{
@@ -158,7 +159,7 @@ func firstModel(ctx context.Context, client provider.Client) (string, error) {
 	return list[0].ID, nil
 }
 
-// NewAccountModels is the command account models.
+// NewAccountModels is agentclash infra provider-account models, which asks the provider.
 func NewAccountModels(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "models ACCOUNT", Short: "List the models that an account's provider offers, with prices",
@@ -176,8 +177,7 @@ from the list prices that this version comes with, else unknown.`,
 			if err != nil {
 				return err
 			}
-			page := view.Page[view.Model]{Items: list, Total: len(list), Limit: len(list)}
-			return a.Print(page, func(w io.Writer, o view.Options) error { return view.ModelList(w, page, o) })
+			return cli.PrintPage(a, cli.PageOf(list, cli.ListOptions{}), "", view.ModelList)
 		},
 	}
 }

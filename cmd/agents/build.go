@@ -22,7 +22,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewBuild is the command build.
+// NewBuild is agentclash build: what agents are apart from their models, by versions that
+// a run freezes.
 func NewBuild(a *cli.App) *cobra.Command {
 	return cli.Group("build", "Keep what an agent is apart from its model, by versions",
 		newBuildList(a), newBuildCreate(a), newBuildGet(a),
@@ -71,8 +72,8 @@ type agentSpec struct {
 }
 
 // readAgent reads an agent spec. Its system_file lies beside it, unless the path
-// leads elsewhere.
-func readAgent(a *cli.App, file string) (agentSpec, error) {
+// leads elsewhere; within is the directory that it must not lead out of, "" for any.
+func readAgent(a *cli.App, file, within string) (agentSpec, error) {
 	type read struct {
 		agent      spec.Agent
 		systemFile string
@@ -88,6 +89,11 @@ func readAgent(a *cli.App, file string) (agentSpec, error) {
 		path := got.systemFile
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(filepath.Dir(a.Path(file)), path)
+		}
+		if within != "" {
+			if err := cli.Inside(within, path); err != nil {
+				return agentSpec{}, cli.Usage("%s: system_file: %w", a.Shown(file), err)
+			}
 		}
 		text, err := cli.ResourceFile(path)
 		if err != nil {
@@ -140,9 +146,7 @@ func byBuild(ctx context.Context, a *cli.App, d plan.Deployment) (plan.Deploymen
 	}
 	agent, v, err := builtAgent(ctx, a, d.Build)
 	if err != nil {
-		failed := cli.Classify(err)
-		failed.Err = fmt.Errorf("deployment %q: %w", d.Name, failed.Err)
-		return d, failed
+		return d, inDeployment(d, err)
 	}
 	d.Build, d.Built = v.Ref(), &plan.Built{Name: v.Build, Digest: v.Digest, Document: v.Document}
 	d = agent.Fill(d)
@@ -173,7 +177,7 @@ func builtAgent(ctx context.Context, a *cli.App, ref string) (spec.Agent, store.
 		return spec.Agent{}, store.BuildVersion{}, err
 	}
 	if file := agentFile(a, r.Name); file != "" {
-		s, err := readAgent(a, file)
+		s, err := readRepoAgent(a, file)
 		if err != nil {
 			return spec.Agent{}, store.BuildVersion{}, err
 		}
@@ -238,7 +242,7 @@ func viewBuild(ctx context.Context, a *cli.App, r store.Resource) (view.Build, e
 		return b, nil
 	}
 	b.File, b.FileStatus = a.Shown(file), "changed"
-	s, err := readAgent(a, file)
+	s, err := readRepoAgent(a, file)
 	if err != nil {
 		b.FileStatus = "invalid"
 		return b, nil
@@ -261,30 +265,12 @@ func viewVersion(v store.BuildVersion) view.BuildVersion {
 }
 
 func newBuildList(a *cli.App) *cobra.Command {
-	var page cli.ListOptions
 	c := &cobra.Command{
 		Use: "list", Short: "List the builds of the store and of the repository", Args: cli.NoArgs,
 		Example: "  agentclash build list",
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := page.Check(); err != nil {
-				return err
-			}
-			list, err := builds(c.Context(), a)
-			if err != nil {
-				return err
-			}
-			shown := cli.PageOf(list, page)
-			return a.Print(shown, func(w io.Writer, o view.Options) error {
-				if shown.Total == 0 {
-					a.Say("! no builds: agentclash build create --name NAME, or a file %s/NAME.yaml", spec.AgentsDir)
-				}
-				selector.SayMore(a, shown)
-				return view.BuildList(w, shown, o)
-			})
-		},
 	}
-	page.AddFlags(c.Flags())
-	return c
+	return cli.List(a, c, "no builds: agentclash build create --name NAME, or a file "+spec.AgentsDir+"/NAME.yaml",
+		func(ctx context.Context, _ []string) ([]view.Build, error) { return builds(ctx, a) }, view.BuildList)
 }
 
 // builds are those of the store, and those that the repository has a file of.

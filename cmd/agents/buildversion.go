@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/agentclash/agentclash/cmd/cli"
-	"github.com/agentclash/agentclash/cmd/selector"
 	"github.com/agentclash/agentclash/cmd/spec"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/store"
@@ -18,15 +17,11 @@ import (
 
 // version finds a version by NAME@N, id or the end of an id.
 func version(ctx context.Context, a *cli.App, selector string) (store.BuildVersion, error) {
-	db, ok, err := a.Reading(ctx)
+	db, workspace, err := a.ReadingIn(ctx)
 	if err != nil {
 		return store.BuildVersion{}, err
 	}
-	workspace, err := a.WorkspaceName()
-	if err != nil {
-		return store.BuildVersion{}, err
-	}
-	if ok {
+	if db != nil {
 		v, err := db.BuildVersion(ctx, workspace, strings.TrimSpace(selector))
 		if !errors.Is(err, store.ErrNotFound) {
 			return v, err
@@ -38,38 +33,23 @@ func version(ctx context.Context, a *cli.App, selector string) (store.BuildVersi
 }
 
 func newVersionList(a *cli.App) *cobra.Command {
-	var page cli.ListOptions
 	c := &cobra.Command{
 		Use: "list BUILD", Short: "List the versions of a build, oldest first", Args: cli.ExactArgs("BUILD"),
 		Example: "  agentclash build version list reviewer",
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := page.Check(); err != nil {
-				return err
-			}
-			r, err := findBuild(c.Context(), a, args[0])
+	}
+	return cli.List(a, c, "no versions yet: a run makes one of the agent spec it is of; agentclash build version create BUILD",
+		func(ctx context.Context, args []string) ([]view.BuildVersion, error) {
+			r, err := findBuild(ctx, a, args[0])
 			if err != nil {
-				return err
+				return nil, err
 			}
-			versions, err := versions(c.Context(), a, r)
-			if err != nil {
-				return err
-			}
+			versions, err := versions(ctx, a, r)
 			list := make([]view.BuildVersion, len(versions))
 			for i, v := range versions {
 				list[i] = viewVersion(v)
 			}
-			shown := cli.PageOf(list, page)
-			return a.Print(shown, func(w io.Writer, o view.Options) error {
-				if shown.Total == 0 {
-					a.Say("! no versions yet: a run makes one of the agent spec it is of; agentclash build version create %s", r.Name)
-				}
-				selector.SayMore(a, shown)
-				return view.BuildVersionList(w, shown, o)
-			})
-		},
-	}
-	page.AddFlags(c.Flags())
-	return c
+			return list, err
+		}, view.BuildVersionList)
 }
 
 type versionOptions struct{ kind, file, template string }
@@ -140,8 +120,9 @@ func wantedSpec(a *cli.App, o versionOptions, build string) (agentSpec, error) {
 			return agentSpec{}, cli.Usage("no agent spec: give --spec-file or --template, or write %s/%s.yaml", spec.AgentsDir, build).
 				Hint("agentclash build version templates")
 		}
+		return readRepoAgent(a, file)
 	}
-	return readAgent(a, file)
+	return readAgent(a, file, "")
 }
 
 func printVersion(a *cli.App, v store.BuildVersion, action string) error {
@@ -212,7 +193,7 @@ with a file is said at once, with its place, and the status is 64.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			var digest string
 			if cli.LooksLikePath(args[0]) || cli.Exists(a.Path(args[0])) {
-				s, err := readAgent(a, args[0])
+				s, err := readAgent(a, args[0], "")
 				if err != nil {
 					return err
 				}
@@ -273,9 +254,7 @@ func newVersionTemplates(a *cli.App) *cobra.Command {
 			for _, t := range spec.Templates() {
 				list = append(list, view.BuildTemplate(t))
 			}
-			return a.Print(cli.PageOf(list, cli.ListOptions{}), func(w io.Writer, o view.Options) error {
-				return view.BuildTemplateList(w, cli.PageOf(list, cli.ListOptions{}), o)
-			})
+			return cli.PrintPage(a, cli.PageOf(list, cli.ListOptions{}), "", view.BuildTemplateList)
 		},
 	}
 }

@@ -66,6 +66,9 @@ func named(ctx context.Context, a *cli.App, name string) (plan.Deployment, error
 		return plan.Deployment{}, err
 	}
 	whole, err := Referred(ctx, a, d.Deployment.Deployment)
+	if err == nil && d.origin != originStore {
+		err = CheckRepo(a, whole)
+	}
 	if err != nil {
 		return whole, err
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// NewDeployment is the command deployment.
+// NewDeployment is agentclash deployment: what is to be run, under a name.
 func NewDeployment(a *cli.App) *cobra.Command {
 	c := cli.Group("deployment", "Name what is to be run: a model, a program or an endpoint", newDeploymentCreate(a), newDeploymentGet(a), newDeploymentList(a),
 		newDeploymentUpdate(a), newDeploymentDelete(a))
@@ -123,12 +123,12 @@ func (s *DeploymentSpec) addFlags(f *pflag.FlagSet) {
 // ReadSpec reads a deployment from a JSON or YAML file; everything that is wrong with it
 // is said at once.
 func ReadSpec(a *cli.App, file string, s *DeploymentSpec) error {
-	src, err := os.ReadFile(a.Path(file))
-	if errors.Is(err, os.ErrNotExist) {
+	src, err := cli.ResourceFile(a.Path(file))
+	if errors.Is(err, fs.ErrNotExist) {
 		return &cli.Failure{Status: cli.StatusNotFound, Code: "file_not_found", Err: fmt.Errorf("read the deployment %s: no such file", file)}
 	}
 	if err != nil {
-		return fmt.Errorf("read the deployment: %w", err)
+		return cli.Usage("read the deployment: %w", err)
 	}
 	if problems := spec.ParseDeployment(file, src, &s.Deployment); problems.Err() != nil {
 		return selector.Refusal("deployment_invalid", "the deployment is not valid", problems.Errors()).Hint("agentclash deployment create --help")
@@ -147,11 +147,7 @@ func runDeploymentCreate(ctx context.Context, a *cli.App, s DeploymentSpec) erro
 	if err != nil {
 		return err
 	}
-	workspace, err := a.WorkspaceName()
-	if err != nil {
-		return err
-	}
-	db, err := a.Store(ctx)
+	db, workspace, err := a.StoreIn(ctx)
 	if err != nil {
 		return err
 	}
@@ -226,7 +222,7 @@ func ResolveSpec(a *cli.App, s DeploymentSpec) (plan.Deployment, error) {
 		}
 	}
 	if s.SystemFile != "" {
-		text, err := os.ReadFile(a.Path(s.SystemFile))
+		text, err := cli.ResourceFile(a.Path(s.SystemFile))
 		if err != nil {
 			return plan.Deployment{}, cli.Usage("read the system prompt: %w", err)
 		}
@@ -250,6 +246,8 @@ func (s *DeploymentSpec) check() error {
 	var errs []error
 	if strings.TrimSpace(s.Name) == "" {
 		errs = append(errs, errors.New("--name is missing"))
+	} else if wrong := spec.NameProblem(s.Name); wrong != "" {
+		errs = append(errs, errors.New("--name "+wrong))
 	}
 	if s.Kind == "" {
 		s.Kind = plan.KindModel

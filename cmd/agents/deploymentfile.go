@@ -53,16 +53,25 @@ func repoDeployments(a *cli.App) (*cli.DeploymentsFile, error) {
 func fromFile(ctx context.Context, a *cli.App, f *cli.DeploymentsFile, d spec.Deployment) (definition, error) {
 	s := DeploymentSpec{Deployment: d}
 	root := filepath.Dir(filepath.Dir(f.Path))
+	var err error
 	for _, path := range []*string{&s.Files, &s.SystemFile} {
+		if *path != "" && err == nil {
+			err = cli.Inside(root, *path)
+		}
 		if *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(root, *path)
 		}
 	}
 	s.Model = scriptBelow(root, s.Model)
-	err := ReadAlias(ctx, a, &s)
+	if err == nil {
+		err = ReadAlias(ctx, a, &s)
+	}
 	made := definition{origin: a.Shown(f.Path)}
 	if err == nil {
 		made.Deployment.Deployment, err = ResolveSpec(a, s)
+	}
+	if err == nil {
+		err = checkRepoAccount(ctx, a, made.Deployment.Deployment)
 	}
 	if err != nil {
 		failed := cli.Classify(err)
@@ -107,16 +116,12 @@ func defined(ctx context.Context, a *cli.App, selector string) (definition, erro
 
 // storedDeployment finds a deployment of the store.
 func storedDeployment(ctx context.Context, a *cli.App, selector string) (store.Deployment, error) {
-	db, ok, err := a.Reading(ctx)
+	db, workspace, err := a.ReadingIn(ctx)
 	if err != nil {
 		return store.Deployment{}, err
 	}
-	if !ok {
+	if db == nil {
 		return store.Deployment{}, noDeployment(selector)
-	}
-	workspace, err := a.WorkspaceName()
-	if err != nil {
-		return store.Deployment{}, err
 	}
 	d, err := db.Deployment(ctx, workspace, selector)
 	if errors.Is(err, store.ErrNotFound) {

@@ -3,12 +3,10 @@ package agents
 import (
 	"cmp"
 	"context"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/agentclash/agentclash/cmd/cli"
-	"github.com/agentclash/agentclash/cmd/selector"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/plan"
 	"github.com/spf13/cobra"
@@ -26,19 +24,15 @@ func StoredDeployments(ctx context.Context, a *cli.App) ([]view.Deployment, erro
 		d, err := fromFile(ctx, a, f, s)
 		if err != nil { // the others are there all the same
 			a.Warn("! %v", err)
-			list = append(list, view.Deployment{Name: s.Name, Kind: cmp.Or(s.Kind, plan.KindModel), Target: s.Model, Account: s.Account, Build: s.Build,
+			list = append(list, view.Deployment{Name: s.Name, Kind: cmp.Or(s.Kind, plan.KindModel), Target: s.Model, Build: s.Build,
 				RuntimeProfile: s.RuntimeProfile, Origin: a.Shown(f.Path)})
 			continue
 		}
 		list = append(list, deploymentView(d))
 	}
-	db, ok, err := a.Reading(ctx)
-	if err != nil || !ok {
+	db, workspace, err := a.ReadingIn(ctx)
+	if err != nil || db == nil {
 		return list, err
-	}
-	workspace, err := a.WorkspaceName()
-	if err != nil {
-		return nil, err
 	}
 	rows, err := db.Deployments(ctx, workspace)
 	for _, r := range rows {
@@ -53,31 +47,13 @@ func StoredDeployments(ctx context.Context, a *cli.App) ([]view.Deployment, erro
 }
 
 func newDeploymentList(a *cli.App) *cobra.Command {
-	var page cli.ListOptions
 	c := &cobra.Command{
 		Use: "list", Short: "List the deployments of the repository and of the store", Args: cli.NoArgs,
 		Long: `List the deployments: those of the repository's .agentclash/deployments.yaml and
 those of the store. Where both have a name, the repository's is the one that is
 used, and the one that is listed.`,
 		Example: "  agentclash deployment list\n  agentclash deployment list --json --query '.items[].name'",
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := page.Check(); err != nil {
-				return err
-			}
-			list, err := StoredDeployments(c.Context(), a)
-			if err != nil {
-				return err
-			}
-			shown := cli.PageOf(list, page)
-			return a.Print(shown, func(w io.Writer, o view.Options) error {
-				if shown.Total == 0 {
-					a.Say("! no deployments yet: agentclash deployment create --name NAME --model PROVIDER/MODEL")
-				}
-				selector.SayMore(a, shown)
-				return view.DeploymentList(w, shown, o)
-			})
-		},
 	}
-	page.AddFlags(c.Flags())
-	return c
+	return cli.List(a, c, "no deployments yet: agentclash deployment create --name NAME --model PROVIDER/MODEL",
+		func(ctx context.Context, _ []string) ([]view.Deployment, error) { return StoredDeployments(ctx, a) }, view.DeploymentList)
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/store"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 const aliasFamily = "infra model-alias"
 
-// NewModelAlias is the command model alias.
+// NewModelAlias is agentclash infra model-alias: short names, looked up whenever a run is
+// planned.
 func NewModelAlias(a *cli.App) *cobra.Command {
 	return cli.Group("model-alias", "Name models for short, with their account and price",
 		newModelAliasList(a), newModelAliasCreate(a), newModelAliasGet(a), newModelAliasDelete(a))
@@ -55,16 +55,9 @@ have precedence over the catalog's, not over the pack's own.`,
 			if f.Changed("output-usd") {
 				m.OutputUSD = &out
 			}
-			if file != "" {
-				if OnlyFlag(f, "from-file") != nil {
-					return cli.Usage("--from-file holds the whole alias: leave out the other flags")
-				}
-				var err error
-				if m, err = ReadResource(a, "model alias", file, spec.ParseAlias); err != nil {
-					return err
-				}
-			} else if err := m.Check(); err != nil {
-				return cli.Usage("infra model-alias create: %w", err).Hint("agentclash infra model-alias create --help")
+			m, err := Written(a, c, Source[spec.ModelAlias]{"model alias", file, spec.ParseAlias}, m)
+			if err != nil {
+				return err
 			}
 			return runModelAliasCreate(c.Context(), a, m)
 		},
@@ -79,16 +72,6 @@ have precedence over the catalog's, not over the pack's own.`,
 	f.Float64Var(&in, "input-usd", 0, "US dollars for a million tokens of input")
 	f.Float64Var(&out, "output-usd", 0, "US dollars for a million tokens of output")
 	return c
-}
-
-// OnlyFlag is an error when any flag but one was given.
-func OnlyFlag(f *pflag.FlagSet, name string) (err error) {
-	f.VisitAll(func(given *pflag.Flag) {
-		if given.Changed && given.Name != name {
-			err = errors.New("--" + given.Name)
-		}
-	})
-	return err
 }
 
 func runModelAliasCreate(ctx context.Context, a *cli.App, m spec.ModelAlias) error {
@@ -147,38 +130,14 @@ func viewAlias(a *cli.App, r store.Resource) (view.ModelAlias, error) {
 }
 
 func newModelAliasList(a *cli.App) *cobra.Command {
-	var page cli.ListOptions
 	c := &cobra.Command{
 		Use: "list", Short: "List the model aliases", Args: cli.NoArgs,
 		Example: "  agentclash infra model-alias list",
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := page.Check(); err != nil {
-				return err
-			}
-			rows, err := Resources(c.Context(), a, store.ModelAlias)
-			if err != nil {
-				return err
-			}
-			var list []view.ModelAlias
-			for _, r := range rows {
-				v, err := viewAlias(a, r)
-				if err != nil {
-					return err
-				}
-				list = append(list, v)
-			}
-			shown := cli.PageOf(list, page)
-			return a.Print(shown, func(w io.Writer, o view.Options) error {
-				if shown.Total == 0 {
-					a.Say("! no model aliases: agentclash infra model-alias create --alias-key NAME --model PROVIDER/MODEL")
-				}
-				selector.SayMore(a, shown)
-				return view.ModelAliasList(w, shown, o)
-			})
-		},
 	}
-	page.AddFlags(c.Flags())
-	return c
+	return cli.List(a, c, "no model aliases: agentclash infra model-alias create --alias-key NAME --model PROVIDER/MODEL",
+		func(ctx context.Context, _ []string) ([]view.ModelAlias, error) {
+			return Listed(ctx, a, store.ModelAlias, func(r store.Resource) (view.ModelAlias, error) { return viewAlias(a, r) })
+		}, view.ModelAliasList)
 }
 
 func newModelAliasGet(a *cli.App) *cobra.Command {

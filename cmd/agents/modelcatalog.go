@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -77,7 +78,7 @@ func (c modelCatalog) entries() []view.CatalogModel {
 	return list
 }
 
-// NewModelCatalog is the command model catalog.
+// NewModelCatalog is agentclash infra model-catalog: list prices, which are never fetched.
 func NewModelCatalog(a *cli.App) *cobra.Command {
 	c := cli.Group("model-catalog", "See which prices models are reckoned with", newCatalogModelList(a), newCatalogModelGet(a))
 	c.Aliases = []string{"models"}
@@ -85,7 +86,6 @@ func NewModelCatalog(a *cli.App) *cobra.Command {
 }
 
 func newCatalogModelList(a *cli.App) *cobra.Command {
-	var page cli.ListOptions
 	var of string
 	c := &cobra.Command{
 		Use: "list", Short: "List the models whose prices are known, with the day of the price", Args: cli.NoArgs,
@@ -95,28 +95,18 @@ in the home directory (AGENTCLASH_HOME) has as_of and models in the form of this
 list's JSON, and its rows go before those that are built in. A run keeps the
 prices that it was planned with.`,
 		Example: "  agentclash infra model-catalog list\n  agentclash infra models list --provider openai",
-		RunE: func(_ *cobra.Command, _ []string) error {
-			if err := page.Check(); err != nil {
-				return err
-			}
-			if of != "" && !slices.Contains(provider.Names(), strings.ToLower(of)) {
-				return cli.Usage("--provider must be one of %s", strings.Join(provider.Names(), ", "))
-			}
-			catalog, err := Catalog(a)
-			if err != nil {
-				return err
-			}
-			list := slices.DeleteFunc(catalog.entries(), func(m view.CatalogModel) bool { return of != "" && !strings.EqualFold(m.Provider, of) })
-			shown := cli.PageOf(list, page)
-			return a.Print(shown, func(w io.Writer, o view.Options) error {
-				selector.SayMore(a, shown)
-				return view.ModelCatalogList(w, shown, o)
-			})
-		},
 	}
-	page.AddFlags(c.Flags())
 	c.Flags().StringVar(&of, "provider", "", "only the models of this provider")
-	return c
+	return cli.List(a, c, "", func(context.Context, []string) ([]view.CatalogModel, error) {
+		if of != "" && !slices.Contains(provider.Names(), strings.ToLower(of)) {
+			return nil, cli.Usage("--provider must be one of %s", strings.Join(provider.Names(), ", "))
+		}
+		catalog, err := Catalog(a)
+		if err != nil {
+			return nil, err
+		}
+		return slices.DeleteFunc(catalog.entries(), func(m view.CatalogModel) bool { return of != "" && !strings.EqualFold(m.Provider, of) }), nil
+	}, view.ModelCatalogList)
 }
 
 func newCatalogModelGet(a *cli.App) *cobra.Command {

@@ -10,8 +10,11 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/selector"
+	"github.com/agentclash/agentclash/engine/plan"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/store"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // ReadResource reads a file that --from-file names, with everything that is wrong
@@ -32,17 +35,42 @@ func ReadResource[T any](a *cli.App, what, file string, parse func(string, []byt
 	return v, nil
 }
 
+// Source is where a resource that is to be created is written, apart from flags.
+type Source[T any] struct {
+	What  string // it is, as people call it
+	File  string // of --from-file, "" for none
+	Parse func(string, []byte) (T, pack.Problems)
+}
+
+// Written is a resource that is to be created: what a file says, which then says all
+// of it, else what the flags say.
+func Written[T any](a *cli.App, c *cobra.Command, from Source[T], flags T) (T, error) {
+	if from.File == "" {
+		checked, ok := any(flags).(interface{ Check() error })
+		if !ok {
+			return flags, nil // it is checked with what is known of providers
+		}
+		if err := checked.Check(); err != nil {
+			_, command, _ := strings.Cut(c.CommandPath(), " ")
+			return flags, cli.Usage("%s: %w", command, err).Hint("%s --help", c.CommandPath())
+		}
+		return flags, nil
+	}
+	others := false
+	c.LocalFlags().VisitAll(func(given *pflag.Flag) { others = others || given.Changed && given.Name != "from-file" })
+	if others {
+		return flags, cli.Usage("--from-file holds the whole %s: leave out the other flags", from.What)
+	}
+	return ReadResource(a, from.What, from.File, from.Parse)
+}
+
 // KeepResource stores a checked resource under its name.
 func KeepResource(ctx context.Context, a *cli.App, kind store.Kind, name string, v any) (store.Resource, error) {
-	workspace, err := a.WorkspaceName()
-	if err != nil {
-		return store.Resource{}, err
-	}
 	document, err := json.Marshal(v)
 	if err != nil {
 		return store.Resource{}, fmt.Errorf("save %s: %w", name, err)
 	}
-	db, err := a.Store(ctx)
+	db, workspace, err := a.StoreIn(ctx)
 	if err != nil {
 		return store.Resource{}, err
 	}
@@ -51,35 +79,52 @@ func KeepResource(ctx context.Context, a *cli.App, kind store.Kind, name string,
 
 // Resources are the workspace's of a kind, none without a store.
 func Resources(ctx context.Context, a *cli.App, kind store.Kind) ([]store.Resource, error) {
-	db, ok, err := a.Reading(ctx)
-	if err != nil || !ok {
-		return nil, err
-	}
-	workspace, err := a.WorkspaceName()
-	if err != nil {
+	db, workspace, err := a.ReadingIn(ctx)
+	if err != nil || db == nil {
 		return nil, err
 	}
 	return db.Resources(ctx, workspace, kind)
 }
 
+// Listed are the workspace's resources of a kind as they are shown, but for those
+// that are no longer to be chosen.
+func Listed[T any](ctx context.Context, a *cli.App, kind store.Kind, show func(store.Resource) (T, error)) ([]T, error) {
+	rows, err := Resources(ctx, a, kind)
+	var list []T
+	for _, r := range rows {
+		if !r.ArchivedAt.IsZero() {
+			continue
+		}
+		v, err := show(r)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, err
+}
+
 // Resource finds one of a kind; family is the command that lists them.
 func Resource(ctx context.Context, a *cli.App, kind store.Kind, family, selector string) (store.Resource, error) {
-	db, ok, err := a.Reading(ctx)
+	db, workspace, err := a.ReadingIn(ctx)
 	if err != nil {
 		return store.Resource{}, err
 	}
-	workspace, err := a.WorkspaceName()
-	if err != nil {
-		return store.Resource{}, err
-	}
-	var found store.Resource
-	if ok {
+	if db != nil {
+		var found store.Resource
 		if found, err = db.Resource(ctx, workspace, kind, strings.TrimSpace(selector)); !errors.Is(err, store.ErrNotFound) {
 			return found, err
 		}
 	}
 	return store.Resource{}, (&cli.Failure{Status: cli.StatusNotFound, Code: "not_found", Err: fmt.Errorf("there is no %s %q", strings.ReplaceAll(string(kind), "_", " "), selector)}).
 		Hint("agentclash %s list", family)
+}
+
+// inDeployment says of which deployment an error is.
+func inDeployment(d plan.Deployment, err error) error {
+	failed := cli.Classify(err)
+	failed.Err = fmt.Errorf("deployment %q: %w", d.Name, failed.Err)
+	return failed
 }
 
 // Document is what a resource holds.

@@ -3,9 +3,7 @@ package agents
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/agentclash/agentclash/cmd/cli"
@@ -19,7 +17,8 @@ import (
 
 const profileFamily = "infra runtime-profile"
 
-// NewRuntimeProfile is the command runtime profile.
+// NewRuntimeProfile is agentclash infra runtime-profile. A profile is archived and not
+// deleted: deployments may name it.
 func NewRuntimeProfile(a *cli.App) *cobra.Command {
 	return cli.Group("runtime-profile", "Name limits of agents and options of their sandboxes",
 		newProfileList(a), newProfileCreate(a), newProfileGet(a), newProfileArchive(a))
@@ -56,16 +55,9 @@ are those of Docker and E2B sandboxes.`,
 			if f.Changed("cpus") {
 				p.CPUs = &cpus
 			}
-			if file != "" {
-				if OnlyFlag(f, "from-file") != nil {
-					return cli.Usage("--from-file holds the whole profile: leave out the other flags")
-				}
-				var err error
-				if p, err = ReadResource(a, "runtime profile", file, spec.ParseProfile); err != nil {
-					return err
-				}
-			} else if err := p.Check(); err != nil {
-				return cli.Usage("infra runtime-profile create: %w", err).Hint("agentclash infra runtime-profile create --help")
+			p, err := Written(a, c, Source[spec.RuntimeProfile]{"runtime profile", file, spec.ParseProfile}, p)
+			if err != nil {
+				return err
 			}
 			return runProfileCreate(c.Context(), a, p)
 		},
@@ -126,35 +118,15 @@ func profileView(p spec.RuntimeProfile, r store.Resource) view.RuntimeProfile {
 }
 
 func newProfileList(a *cli.App) *cobra.Command {
-	var page cli.ListOptions
 	c := &cobra.Command{
 		Use: "list", Short: "List the runtime profiles that may be chosen", Args: cli.NoArgs,
 		Example: "  agentclash infra runtime-profile list",
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := page.Check(); err != nil {
-				return err
-			}
-			rows, err := Resources(c.Context(), a, store.RuntimeProfile)
-			if err != nil {
-				return err
-			}
-			list := []view.RuntimeProfile{profileView(spec.RuntimeProfile{Name: spec.DefaultProfile}, store.Resource{})}
-			for _, r := range slices.DeleteFunc(rows, func(r store.Resource) bool { return !r.ArchivedAt.IsZero() }) {
-				v, err := viewProfile(r)
-				if err != nil {
-					return err
-				}
-				list = append(list, v)
-			}
-			shown := cli.PageOf(list, page)
-			return a.Print(shown, func(w io.Writer, o view.Options) error {
-				selector.SayMore(a, shown)
-				return view.RuntimeProfileList(w, shown, o)
-			})
-		},
 	}
-	page.AddFlags(c.Flags())
-	return c
+	return cli.List(a, c, "", func(ctx context.Context, _ []string) ([]view.RuntimeProfile, error) {
+		list, err := Listed(ctx, a, store.RuntimeProfile, viewProfile)
+		own := profileView(spec.RuntimeProfile{Name: spec.DefaultProfile}, store.Resource{})
+		return append([]view.RuntimeProfile{own}, list...), err
+	}, view.RuntimeProfileList)
 }
 
 // profile finds a runtime profile; the default one is always there.
@@ -230,9 +202,7 @@ func byProfile(ctx context.Context, a *cli.App, d plan.Deployment) (plan.Deploym
 	}
 	p, _, err := profile(ctx, a, d.Profile)
 	if err != nil {
-		failed := cli.Classify(err)
-		failed.Err = fmt.Errorf("deployment %q: %w", d.Name, failed.Err)
-		return d, failed
+		return d, inDeployment(d, err)
 	}
 	return p.Fill(d), nil
 }

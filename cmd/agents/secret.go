@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewSecret is the command secret.
+// NewSecret is agentclash secret, which shows no value, whatever is asked of it.
 func NewSecret(a *cli.App) *cobra.Command {
 	return cli.Group("secret", "Keep keys that deployments refer to", newSecretSet(a), newSecretList(a), newSecretDelete(a))
 }

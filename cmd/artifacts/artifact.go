@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewArtifact is the command artifact.
+// NewArtifact is agentclash artifact: files of people, beside runs or for packs.
 func NewArtifact(a *cli.App) *cobra.Command {
 	return cli.Group("artifact", "Keep files beside runs, and for packs", newArtifactUpload(a), newArtifactList(a), newArtifactGet(a), newArtifactDownload(a), newArtifactDelete(a))
 }
@@ -190,7 +190,7 @@ func runArtifactList(ctx context.Context, a *cli.App, o artifactFilter) error {
 	if err := o.page.Check(); err != nil {
 		return err
 	}
-	workspace, err := a.WorkspaceName()
+	db, workspace, err := a.ReadingIn(ctx)
 	if err != nil {
 		return err
 	}
@@ -198,13 +198,9 @@ func runArtifactList(ctx context.Context, a *cli.App, o artifactFilter) error {
 	if filter.RunID, filter.RunAgentID, err = attached(ctx, a, o.run, o.agent); err != nil {
 		return err
 	}
-	db, ok, err := a.Reading(ctx)
-	if err != nil {
-		return err
-	}
 	var list []view.Artifact
 	total := 0
-	if ok {
+	if db != nil {
 		var stored []store.Artifact
 		if stored, total, err = db.Artifacts(ctx, filter); err != nil {
 			return err
@@ -213,14 +209,7 @@ func runArtifactList(ctx context.Context, a *cli.App, o artifactFilter) error {
 			list = append(list, selector.ViewArtifact(one))
 		}
 	}
-	page := cli.PageFrom(list, total, o.page)
-	return a.Print(page, func(w io.Writer, v view.Options) error {
-		if page.Total == 0 {
-			a.Say("! no artifacts: agentclash artifact upload FILE --type TYPE")
-		}
-		selector.SayMore(a, page)
-		return view.ArtifactList(w, page, v)
-	})
+	return cli.PrintPage(a, cli.PageFrom(list, total, o.page), "no artifacts: agentclash artifact upload FILE --type TYPE", view.ArtifactList)
 }
 
 func newArtifactGet(a *cli.App) *cobra.Command {

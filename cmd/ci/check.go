@@ -94,19 +94,15 @@ func deadPattern(p string) string {
 func (c checks) candidate() {
 	b, d := c.m.Candidate.Build, c.m.Candidate.Deployment
 	const spec, deployment = "candidate.build.spec_file", "candidate.deployment"
-	if b.AgentBuildID != "" {
-		c.d.Fail("candidate.build.agent_build_id", "is for the hosted product, which keeps builds: here spec_file is the agent; leave it out")
-	}
-	if d.RuntimeProfileID != "" {
-		c.d.Fail(deployment+".runtime_profile_id", "is for the hosted product: here limits stand in spec_file; leave it out")
-	}
 	c.path(spec, b.SpecFile)
 	c.path(deployment+".system_file", d.SystemFile)
 	if d.System != "" && d.SystemFile != "" {
 		c.d.Fail(deployment+".system_file", "and system are two system prompts: choose one")
 	}
-	inline := d.Model != "" || d.System != "" || d.SystemFile != "" || d.ProviderAccountID != ""
+	inline := d.Model != "" || d.System != "" || d.SystemFile != "" || d.ProviderAccountID != "" || b.AgentBuildID != ""
 	switch {
+	case b.SpecFile != "" && b.AgentBuildID != "":
+		c.d.Fail("candidate.build.agent_build_id", "and spec_file say the agent twice: write the build into spec_file, or leave that out")
 	case b.SpecFile != "" && inline:
 		c.d.Fail(spec, "and candidate.deployment say the agent twice: beside spec_file a deployment has a name at most")
 	case inline && d.Model == "":

@@ -39,7 +39,8 @@ type Candidate struct {
 
 // Build is an agent whose description is a file.
 type Build struct {
-	AgentBuildID string `json:"agent_build_id,omitempty"` // refused
+	// AgentBuildID is a build as NAME or NAME@N, for a deployment that is written out.
+	AgentBuildID string `json:"agent_build_id,omitempty"`
 	// SpecFile holds the fields of a deployment, as `deployment create --from-file`
 	// reads them.
 	SpecFile string `json:"spec_file,omitempty"`
@@ -49,7 +50,7 @@ type Build struct {
 // then it has a model.
 type Deployment struct {
 	Name              string `json:"name,omitempty"`
-	RuntimeProfileID  string `json:"runtime_profile_id,omitempty"` // refused
+	RuntimeProfileID  string `json:"runtime_profile_id,omitempty"` // by name
 	ProviderAccountID string `json:"provider_account_id,omitempty"`
 	Model             string `json:"model,omitempty"` // provider/model
 	System            string `json:"system,omitempty"`

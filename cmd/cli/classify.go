@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/agentclash/agentclash/engine"
+	"github.com/agentclash/agentclash/engine/filelock"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/sandbox"
@@ -38,6 +39,7 @@ func Classify(err error) *Failure {
 		{store.ErrConflict, StatusUsage, "conflict", ""},
 		{store.ErrOwned, StatusUsage, "conflict", "wait for it, or agentclash run cancel RUN"},
 		{store.ErrLocked, StatusTryAgain, "store_locked", ""},
+		{filelock.ErrHeld, StatusTryAgain, "store_locked", ""},
 		{store.ErrNewer, StatusUsage, "store_newer", "install a newer agentclash, or set AGENTCLASH_HOME to another directory"},
 		{store.ErrReadOnly, StatusNoPermission, "permission_denied", "make the directory writable, or set AGENTCLASH_HOME to another one"},
 		{syscall.ENOSPC, StatusTryAgain, "disk_full", "make room, then run the command again: nothing that was finished is lost"},

@@ -1,6 +1,10 @@
 package cli
 
 import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/agentclash/agentclash/cmd/view"
@@ -76,4 +80,37 @@ func PageFrom[T any](items []T, total int, o ListOptions) view.Page[T] {
 		limit = total
 	}
 	return view.Page[T]{Items: items, Total: total, Limit: limit, Offset: o.Offset, HasMore: o.Offset+len(items) < total}
+}
+
+// List makes a command the list of what read returns, which is all of it: the flags
+// choose a part. Empty is said in place of a list with nothing in it, "" for nothing.
+func List[T any](a *App, c *cobra.Command, empty string, read func(ctx context.Context, args []string) ([]T, error),
+	show func(io.Writer, view.Page[T], view.Options) error) *cobra.Command {
+	var part ListOptions
+	part.AddFlags(c.Flags())
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := part.Check(); err != nil {
+			return err
+		}
+		list, err := read(c.Context(), args)
+		if err != nil {
+			return err
+		}
+		return PrintPage(a, PageOf(list, part), empty, show)
+	}
+	return c
+}
+
+// PrintPage prints a part of a list and says how the list goes on, or of an empty
+// one what makes it longer.
+func PrintPage[T any](a *App, page view.Page[T], empty string, show func(io.Writer, view.Page[T], view.Options) error) error {
+	return a.Print(page, func(w io.Writer, o view.Options) error {
+		if page.Total == 0 && empty != "" {
+			a.Say("! %s", empty)
+		}
+		if last := page.Offset + len(page.Items); page.HasMore {
+			a.Say("showing %d to %d of %d; next: --offset %d, or --all", page.Offset+1, last, page.Total, last)
+		}
+		return show(w, page, o)
+	})
 }

@@ -75,6 +75,27 @@ func (a *App) Reading(ctx context.Context) (db *store.DB, ok bool, err error) {
 	return db, err == nil, err
 }
 
+// StoreIn is [App.Store], with the workspace to write in.
+func (a *App) StoreIn(ctx context.Context) (*store.DB, string, error) {
+	workspace, err := a.WorkspaceName()
+	if err != nil {
+		return nil, "", err
+	}
+	db, err := a.Store(ctx)
+	return db, workspace, err
+}
+
+// ReadingIn is [App.Reading], with the workspace to read. The store is nil when there
+// is none yet.
+func (a *App) ReadingIn(ctx context.Context) (*store.DB, string, error) {
+	workspace, err := a.WorkspaceName()
+	if err != nil {
+		return nil, "", err
+	}
+	db, _, err := a.Reading(ctx)
+	return db, workspace, err
+}
+
 func (a *App) open(ctx context.Context, o store.Options) (*store.DB, error) {
 	path, err := a.StorePath()
 	if err != nil {

@@ -101,7 +101,11 @@ func (s *secretStore) write(entries []SecretEntry) error {
 	if err := os.MkdirAll(filepath.Dir(s.File), 0o700); err != nil {
 		return fmt.Errorf("write the secrets: %w", err)
 	}
-	err = Replace(s.File, 0o600, func(w io.Writer) error {
+	file, err := Followed(s.File) // what a link leads to must not keep the old values
+	if err != nil {
+		return fmt.Errorf("write the secrets: %w", err)
+	}
+	err = Replace(file, 0o600, func(w io.Writer) error {
 		_, err := w.Write(b)
 		return err
 	})
@@ -140,9 +144,14 @@ func (s *secretStore) Set(ctx context.Context, workspace, key, value string) (wh
 	now := s.now().UTC()
 	e := SecretEntry{Workspace: workspace, Key: key, Value: value, CreatedAt: now, UpdatedAt: now}
 	if s.keychain {
-		why = keyring.Set(keychainService, keychainAccount(workspace, key), value)
+		_, why = answered(ctx, func() (struct{}, error) {
+			return struct{}{}, keyring.Set(keychainService, keychainAccount(workspace, key), value)
+		})
+		if err := ctx.Err(); err != nil {
+			return "", nil, context.Cause(ctx)
+		}
 		if why != nil && s.keychainOnly {
-			return "", nil, fmt.Errorf("keep secret %s in the keychain: %w", key, why)
+			return "", nil, &Failure{Status: StatusError, Code: "command_failed", Err: fmt.Errorf("keep secret %s in the keychain: %w", key, why)}
 		}
 		if e.Keychain = why == nil; e.Keychain {
 			e.Value = ""
@@ -217,7 +226,7 @@ func (s *secretStore) Get(workspace, key string) (value string, ok bool, err err
 	if !entries[i].Keychain {
 		return entries[i].kept(), true, nil
 	}
-	value, err = keyring.Get(keychainService, keychainAccount(workspace, key))
+	value, err = fromKeychain(workspace, key)
 	if err != nil {
 		return "", false, fmt.Errorf("read secret %s from the keychain: %w", key, err)
 	}
@@ -234,7 +243,7 @@ func (s *secretStore) Values() ([]string, error) {
 	for _, e := range entries {
 		value := e.kept()
 		if e.Keychain {
-			if value, err = keyring.Get(keychainService, keychainAccount(e.Workspace, e.Key)); errors.Is(err, keyring.ErrNotFound) {
+			if value, err = fromKeychain(e.Workspace, e.Key); errors.Is(err, keyring.ErrNotFound) {
 				continue // somebody else took it out
 			}
 			if err != nil {
@@ -262,7 +271,10 @@ func (s *secretStore) Delete(ctx context.Context, workspace, key string) (found 
 		return false, nil
 	}
 	if entries[i].Keychain {
-		if err := keyring.Delete(keychainService, keychainAccount(workspace, key)); err != nil && !errors.Is(err, keyring.ErrNotFound) {
+		_, err := answered(ctx, func() (struct{}, error) {
+			return struct{}{}, keyring.Delete(keychainService, keychainAccount(workspace, key))
+		})
+		if err != nil && !errors.Is(err, keyring.ErrNotFound) {
 			return false, fmt.Errorf("delete secret %s from the keychain: %w", key, err)
 		}
 	}
@@ -277,6 +289,43 @@ func (s *secretStore) List(workspace string) ([]SecretEntry, error) {
 	entries = slices.DeleteFunc(entries, func(e SecretEntry) bool { return e.Workspace != workspace })
 	slices.SortFunc(entries, func(a, b SecretEntry) int { return strings.Compare(a.Key, b.Key) })
 	return entries, nil
+}
+
+// keychainPatience is how long a keychain may take. A person may have to unlock it.
+const keychainPatience = 2 * time.Minute
+
+// answered is what a keychain says, unless the command ends before.
+func answered[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+	value, err := patiently(ctx.Done(), ask)
+	if ended := context.Cause(ctx); ended != nil {
+		return value, ended
+	}
+	return value, err
+}
+
+// patiently is what a keychain says, unless it says nothing: some wait for a window
+// that nobody sees.
+func patiently[T any](ended <-chan struct{}, ask func() (T, error)) (value T, err error) {
+	came := make(chan struct{})
+	var said T
+	var failed error
+	go func() {
+		defer close(came)
+		said, failed = ask()
+	}()
+	select {
+	case <-came:
+		return said, failed
+	case <-ended:
+	case <-time.After(keychainPatience):
+	}
+	return value, fmt.Errorf("the keychain has not answered for up to %s: unlock it, or choose the file with AGENTCLASH_SECRET_STORE=file", keychainPatience)
+}
+
+func fromKeychain(workspace, key string) (string, error) {
+	return patiently(nil, func() (string, error) {
+		return keyring.Get(keychainService, keychainAccount(workspace, key))
+	})
 }
 
 func keychainAccount(workspace, key string) string { return workspace + "/" + key }

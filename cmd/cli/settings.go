@@ -86,6 +86,9 @@ func ReadConfig(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil
 	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+		return nil, BadConfig("read the configuration %s: it is not a regular file", path)
+	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // nor can there be one
 		return nil, nil
@@ -94,9 +97,6 @@ func ReadConfig(path string) ([]byte, error) {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
-		return nil, BadConfig("read the configuration %s: it is not a regular file", path)
-	}
 	src, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)

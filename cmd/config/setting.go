@@ -21,6 +21,8 @@ const (
 	Image       = "image"
 	Concurrency = "concurrency"
 	SecretStore = "secret_store"
+
+	TrustedHosts = "trusted_hosts"
 )
 
 // Setting is one thing that can be set.
@@ -55,6 +57,8 @@ func Settings() []Setting {
 			Doc: "trials at once; 0 lets the plan decide", Want: fmt.Sprintf("a number from 0 to %d", plan.MaxConcurrency), valid: trialsAtOnce},
 		oneOf(Setting{Key: SecretStore, Env: "AGENTCLASH_SECRET_STORE", Default: "auto", Doc: "where secret set keeps values"},
 			"auto", "keychain", "file"),
+		{Key: TrustedHosts, Env: "AGENTCLASH_TRUSTED_HOSTS", Doc: "hosts that a repository's deployments may send secrets to",
+			Want: "hosts with commas between them, such as llm.example.com or 10.0.0.5:8000", valid: hostList},
 	}
 }
 
@@ -80,6 +84,21 @@ func ValidWorkspace(name string) bool {
 
 func oneWord(v string) bool {
 	return v != "" && len(v) <= 512 && !strings.ContainsFunc(v, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+}
+
+// Hosts are those of a list of hosts, in small letters.
+func Hosts(list string) []string {
+	var hosts []string
+	for _, h := range strings.Split(list, ",") {
+		if h = strings.ToLower(strings.TrimSpace(h)); h != "" {
+			hosts = append(hosts, h)
+		}
+	}
+	return hosts
+}
+
+func hostList(v string) bool {
+	return len(v) <= 4096 && !strings.ContainsAny(v, `/\@*?"'`) && !slices.ContainsFunc(Hosts(v), func(h string) bool { return !oneWord(h) })
 }
 
 func trialsAtOnce(v string) bool {

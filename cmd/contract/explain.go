@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewExplain is the command explain.
+// NewExplain is agentclash explain: the page of an error code.
 func NewExplain(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "explain [CODE]", Short: "Say what an error code means and what to do", Args: cli.UpTo(1),

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewSchema is the command schema.
+// NewSchema is agentclash schema: the command tree for programs.
 func NewSchema(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "schema [COMMAND ...]", Short: "Print all commands, flags and codes as JSON",

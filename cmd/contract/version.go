@@ -19,7 +19,7 @@ type versionDocument struct {
 	PackFormats []int `json:"pack_formats"` // schema_version of stored packs
 }
 
-// NewVersion is the command version.
+// NewVersion is agentclash version.
 func NewVersion(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Say which build this is, and which stores and packs it reads", Args: cobra.NoArgs,
@@ -52,7 +52,8 @@ declare -F _get_comp_words_by_ref >/dev/null 2>&1 || _get_comp_words_by_ref()
 }
 `
 
-// NewCompletion is the command completion.
+// NewCompletion is agentclash completion: a script for a shell, which asks this program
+// while one types.
 func NewCompletion(a *cli.App) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{

@@ -23,7 +23,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewDataset is the command dataset.
+// NewDataset is agentclash dataset: other tools' examples and traces as cases.
 func NewDataset(a *cli.App) *cobra.Command {
 	return cli.Group("dataset", "Take over cases from files that other tools wrote", newDatasetImport(a))
 }

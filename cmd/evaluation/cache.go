@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewCache is the command cache.
+// NewCache is agentclash cache: the replies that eval start --cache has kept.
 func NewCache(a *cli.App) *cobra.Command {
 	return cli.Group("cache", "Look into the cache of replies that eval start --cache uses", newCacheExplain(a), newCacheList(a), newCacheClear(a))
 }

@@ -29,7 +29,8 @@ import (
 	"github.com/agentclash/agentclash/store/bundle"
 )
 
-// NewEval is the command eval.
+// NewEval is agentclash eval: running agents on a pack, and reading or scoring again what
+// came of it.
 func NewEval(a *cli.App) *cobra.Command {
 	return cli.Group("eval", "Run agents on a challenge pack, and read what came of it", newEvalStart(a), verdict.NewEvalScorecard(a), newEvalRescore(a),
 		sessions.NewEvalSession(a), runs.NewEvalList(a))
@@ -49,7 +50,7 @@ type StartOptions struct {
 	shard       string
 	sandbox     string
 	image       string
-	profile     string
+	Profile     string
 	prices      scoring.ListPrices
 	Follow      bool
 	dryRun      bool
@@ -145,7 +146,7 @@ func (o *StartOptions) AddFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.plan.PeerGap, "peer-standings-gap", peers.DefaultGap, "steps from one telling to the next when there is no news, 1 to 10")
 	f.StringVar(&o.sandbox, "sandbox", "", sandboxes.SandboxUsage)
 	f.StringVar(&o.image, "image", "", `sandbox image or template, or "builtin" (default: the pack's sandbox_template_id, else the setting image, python:3.12-slim or E2B_TEMPLATE_ID)`)
-	f.StringVar(&o.profile, "runtime-profile", "", "runtime profile of the agents that name none themselves")
+	f.StringVar(&o.Profile, "runtime-profile", "", "runtime profile of the agents that name none themselves")
 	f.IntVar(&o.plan.Repetitions, "repetitions", 1, "how often each agent runs each case")
 	f.Int64Var(&o.plan.Seed, "seed", 0, "seed of everything drawn by chance")
 	f.IntVar(&o.plan.Concurrency, "concurrency", 0, "trials at once (0: the setting concurrency, else 4 in sandboxes, 8 without, 32 with scripted agents alone)")

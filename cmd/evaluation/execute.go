@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/agents"
 	"github.com/agentclash/agentclash/cmd/cli"
+	"github.com/agentclash/agentclash/cmd/infra"
 	"github.com/agentclash/agentclash/cmd/packs"
 	"github.com/agentclash/agentclash/cmd/runs"
 	"github.com/agentclash/agentclash/cmd/sandboxes"
@@ -154,13 +155,16 @@ func claim(ctx context.Context, a *cli.App, db *store.DB, e *execution) (tape *r
 	if err := agents.PinBuilds(ctx, a, e.plan); err != nil {
 		return nil, err
 	}
-	if tape, err = startRecorder(a, e); err != nil {
-		return nil, err
-	}
-	err = db.CreateRun(ctx, *e.plan, cli.Self())
-	if err != nil && tape != nil {
-		err = errors.Join(err, tape.Abandon())
-	}
+	err = infra.Reserve(ctx, a, e.plan, false, func() error {
+		if tape, err = startRecorder(a, e); err != nil {
+			return err
+		}
+		err := db.CreateRun(ctx, *e.plan, cli.Self())
+		if err != nil && tape != nil {
+			err = errors.Join(err, tape.Abandon())
+		}
+		return err
+	})
 	return tape, err
 }
 
@@ -170,7 +174,7 @@ func takeOver(ctx context.Context, a *cli.App, db *store.DB, e *execution) (*rec
 	if err != nil {
 		return nil, err
 	}
-	err = db.SetOptions(ctx, *e.plan, cli.Self())
+	err = infra.Reserve(ctx, a, e.plan, true, func() error { return db.SetOptions(ctx, *e.plan, cli.Self()) })
 	var tape *record.Recorder
 	if err == nil {
 		tape, err = startRecorder(a, e)

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewRun is the command run.
+// NewRun is agentclash run: everything that is done with one stored run. Its verbs come
+// from the rooms that decide about them.
 func NewRun(a *cli.App) *cobra.Command {
 	return cli.Group("run", "Look at runs, resume, export and merge them",
 		newRunCreate(a), runs.NewRunList(a), runs.NewRunGet(a), runs.NewRunAgents(a), runs.NewRunRanking(a), runs.NewRunEvents(a), runs.NewRunCancel(a), newRunResume(a),

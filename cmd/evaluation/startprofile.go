@@ -13,10 +13,10 @@ import (
 // image and the prices to reckon with.
 func profiled(ctx context.Context, a *cli.App, o *StartOptions, lanes []plan.Deployment) error {
 	if o.Tape.player != nil && o.agents() == 0 {
-		if o.profile != "" {
+		if o.Profile != "" {
 			return cli.Usage("--runtime-profile is for lanes that are named: those of a recording are as they were")
 		}
-	} else if _, err := agents.WithProfile(ctx, a, o.profile, lanes); err != nil {
+	} else if _, err := agents.WithProfile(ctx, a, o.Profile, lanes); err != nil {
 		return err
 	}
 	if o.image == "" {

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewInfra is the command infra.
+// NewInfra is agentclash infra: what runs are made with and may spend.
 func NewInfra(a *cli.App) *cobra.Command {
 	return cli.Group("infra", "Look after what runs are made with",
 		cli.Group("provider-account", "Name how providers are reached, and where their keys are",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path/filepath"
 	"time"
 
 	"github.com/agentclash/agentclash/cmd/agents"
@@ -12,6 +13,7 @@ import (
 	"github.com/agentclash/agentclash/cmd/spec"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/event"
+	"github.com/agentclash/agentclash/engine/filelock"
 	"github.com/agentclash/agentclash/engine/plan"
 	"github.com/agentclash/agentclash/store"
 )
@@ -61,6 +63,38 @@ func UnderPolicies(ctx context.Context, a *cli.App, p *plan.Plan, before float64
 	}
 	a.Say("note: %s gives this run a budget of %s", by, view.USD(&budget))
 	return nil
+}
+
+// Reserve has a run counted while nobody else is: store makes it one that goes on,
+// once policies have been asked again, since others may have begun after it was
+// planned. Resumed says that it goes on with what it has spent.
+func Reserve(ctx context.Context, a *cli.App, p *plan.Plan, resumed bool, store func() error) error {
+	home, err := a.Home()
+	if err != nil {
+		return err
+	}
+	release, err := filelock.Hold(ctx, filepath.Join(home, "spending"))
+	if err != nil {
+		return fmt.Errorf("count run %s among those that spend: %w", p.Name, err)
+	}
+	defer release()
+	before := 0.0
+	if resumed {
+		db, err := a.Store(ctx)
+		if err == nil {
+			before, err = ChargedSoFar(ctx, db, p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := UnderPolicies(ctx, a, p, before); err != nil {
+		return err
+	}
+	if resumed && p.Options.BudgetUSD > 0 {
+		p.SetCharged(before)
+	}
+	return store()
 }
 
 // dust is what sums of dollars are wrong by, and more.
@@ -121,7 +155,7 @@ func spentBy(ctx context.Context, a *cli.App, db *store.DB, s store.Spent) (floa
 	if err != nil {
 		return 0, err
 	}
-	if run.Active() && planned.Options.BudgetUSD > 0 {
+	if run.Active() && planned.Options.BudgetUSD > 0 && a.OwnerLives(run.Owner, run.Heartbeat) {
 		return planned.Options.BudgetUSD, nil
 	}
 	src, err := selector.PackOf(ctx, db, run.PackID)

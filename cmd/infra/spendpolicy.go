@@ -9,7 +9,6 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/agents"
 	"github.com/agentclash/agentclash/cmd/cli"
-	"github.com/agentclash/agentclash/cmd/selector"
 	"github.com/agentclash/agentclash/cmd/spec"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/store"
@@ -41,16 +40,9 @@ model without one is refused.`,
   agentclash infra spend-policy create --from-file policy.yaml`,
 		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if file != "" {
-				if agents.OnlyFlag(c.LocalFlags(), "from-file") != nil {
-					return cli.Usage("--from-file holds the whole policy: leave out the other flags")
-				}
-				var err error
-				if p, err = agents.ReadResource(a, "spend policy", file, spec.ParsePolicy); err != nil {
-					return err
-				}
-			} else if err := p.Check(); err != nil {
-				return cli.Usage("infra spend-policy create: %w", err).Hint("agentclash infra spend-policy create --help")
+			p, err := agents.Written(a, c, agents.Source[spec.SpendPolicy]{What: "spend policy", File: file, Parse: spec.ParsePolicy}, p)
+			if err != nil {
+				return err
 			}
 			return runSpendCreate(c.Context(), a, p)
 		},
@@ -98,38 +90,14 @@ func viewPolicy(ctx context.Context, a *cli.App, r store.Resource) (view.SpendPo
 }
 
 func newSpendList(a *cli.App) *cobra.Command {
-	var page cli.ListOptions
 	c := &cobra.Command{
 		Use: "list", Short: "List the spend policies, with what today has cost", Args: cli.NoArgs,
 		Example: "  agentclash infra spend-policy list",
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := page.Check(); err != nil {
-				return err
-			}
-			rows, err := agents.Resources(c.Context(), a, store.SpendPolicy)
-			if err != nil {
-				return err
-			}
-			var list []view.SpendPolicy
-			for _, r := range rows {
-				v, err := viewPolicy(c.Context(), a, r)
-				if err != nil {
-					return err
-				}
-				list = append(list, v)
-			}
-			shown := cli.PageOf(list, page)
-			return a.Print(shown, func(w io.Writer, o view.Options) error {
-				if shown.Total == 0 {
-					a.Say("! no spend policies: agentclash infra spend-policy create --name daily --window day --limit-usd 20")
-				}
-				selector.SayMore(a, shown)
-				return view.SpendPolicyList(w, shown, o)
-			})
-		},
 	}
-	page.AddFlags(c.Flags())
-	return c
+	return cli.List(a, c, "no spend policies: agentclash infra spend-policy create --name daily --window day --limit-usd 20",
+		func(ctx context.Context, _ []string) ([]view.SpendPolicy, error) {
+			return agents.Listed(ctx, a, store.SpendPolicy, func(r store.Resource) (view.SpendPolicy, error) { return viewPolicy(ctx, a, r) })
+		}, view.SpendPolicyList)
 }
 
 func newSpendGet(a *cli.App) *cobra.Command {

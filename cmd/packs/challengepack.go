@@ -5,7 +5,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewChallengePack is the command challenge-pack.
+// NewChallengePack is agentclash challenge-pack, cp for short.
 func NewChallengePack(a *cli.App) *cobra.Command {
 	c := cli.Group("challenge-pack", "Write, check and store challenge packs",
 		newPackInit(a), newPackImport(a), newPackValidate(a), newPackDoctor(a), newPackSchema(a),

@@ -92,8 +92,13 @@ func ciOptions(ctx context.Context, a *cli.App, m *ci.Manifest, anew bool) (eval
 
 // ciCandidate finds the agent that a manifest names or writes out.
 func ciCandidate(ctx context.Context, a *cli.App, m *ci.Manifest, o *evaluation.StartOptions) error {
-	d, file := m.Candidate.Deployment, m.Candidate.Build.SpecFile
-	agent := agents.DeploymentSpec{Deployment: spec.Deployment{Name: d.Name, Model: d.Model, Account: d.ProviderAccountID, System: d.System, SystemFile: d.SystemFile}}
+	d, file, build := m.Candidate.Deployment, m.Candidate.Build.SpecFile, m.Candidate.Build.AgentBuildID
+	o.Profile, d.RuntimeProfileID = d.RuntimeProfileID, ""
+	if _, err := agents.WithProfile(ctx, a, o.Profile, nil); err != nil { // before anything is run
+		return err
+	}
+	agent := agents.DeploymentSpec{Deployment: spec.Deployment{Name: d.Name, Model: d.Model, Account: d.ProviderAccountID, Build: build,
+		System: d.System, SystemFile: d.SystemFile}}
 	switch {
 	case file != "":
 		agent = agents.DeploymentSpec{}
@@ -101,7 +106,7 @@ func ciCandidate(ctx context.Context, a *cli.App, m *ci.Manifest, o *evaluation.
 			return err
 		}
 		for _, path := range []string{agent.SystemFile, agent.Files} {
-			if err := ciInside(a, path); path != "" && err != nil {
+			if err := cli.Inside(a.Process.Dir, path); path != "" && err != nil {
 				return cli.Usage("%s: %w", file, err)
 			}
 		}
@@ -114,7 +119,7 @@ func ciCandidate(ctx context.Context, a *cli.App, m *ci.Manifest, o *evaluation.
 		_, err := agents.Deployments(ctx, a, []string{d.Name}, nil)
 		o.Deployments = []string{d.Name}
 		return err
-	case d == (ci.Deployment{Model: d.Model}):
+	case d == (ci.Deployment{Model: d.Model}) && build == "":
 		named, err := agents.UnnamedAgents(ctx, a, []string{d.Model}, nil)
 		if err == nil && named[0].Provider == provider.Scripted && o.Tape.Replay == "" {
 			_, err = agents.ScriptSource(a, named[0].Model)
@@ -132,6 +137,9 @@ func ciCandidate(ctx context.Context, a *cli.App, m *ci.Manifest, o *evaluation.
 	found, err := agents.ResolveSpec(a, agent)
 	if err == nil {
 		found, err = agents.Referred(ctx, a, found)
+	}
+	if err == nil {
+		err = agents.CheckRepo(a, found)
 	}
 	if err == nil {
 		found, err = agents.WithFiles(a, found)
@@ -282,7 +290,7 @@ func checkNames(ctx context.Context, a *cli.App, m *ci.Manifest, v *ci.Validatio
 	}
 	e := m.Evaluation
 	for _, p := range m.Paths() {
-		if err := ciInside(a, p.Path); err != nil {
+		if err := cli.Inside(a.Process.Dir, p.Path); err != nil {
 			check(p.Field, "path", p.Path, err)
 		}
 	}

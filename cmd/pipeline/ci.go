@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// NewCI is the command ci.
+// NewCI is agentclash ci: runs that a job makes as a manifest says.
 func NewCI(a *cli.App) *cobra.Command {
 	return cli.Group("ci", "Evaluate changes in a CI job, as a manifest says", newCIInit(a), newCIValidate(a), newCIShouldRun(a), newCIBaseline(a), newCIRun(a))
 }

@@ -26,7 +26,7 @@ type FailuresOptions struct {
 	cursor string
 }
 
-// NewRunFailures is the command run failures.
+// NewRunFailures is agentclash run failures: what failed in a run, in classes.
 func NewRunFailures(a *cli.App) *cobra.Command {
 	var o FailuresOptions
 	c := &cobra.Command{

@@ -32,7 +32,8 @@ type Promotion struct {
 	Summary  string `json:"failure_summary"`
 }
 
-// NewRunPromote is the command run promote-failure.
+// NewRunPromote is agentclash run promote-failure: a failure of a run becomes a case of a
+// suite.
 func NewRunPromote(a *cli.App) *cobra.Command {
 	var o Promotion
 	var file string

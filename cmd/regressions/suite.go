@@ -18,7 +18,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewRegressionSuite is the command regression-suite.
+// NewRegressionSuite is agentclash regression-suite: cases of failures that must not come
+// back, in files of the repository.
 func NewRegressionSuite(a *cli.App) *cobra.Command {
 	c := cli.Group("regression-suite", "Keep cases that an agent once failed in the repository",
 		newSuiteList(a), newSuiteShow(a), newSuiteCreate(a), newSuiteStatus(a, "archive", regression.Archived), newSuiteStatus(a, "activate", regression.Active),

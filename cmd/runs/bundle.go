@@ -172,7 +172,8 @@ func BundledPack(p bundle.Pack, own *plan.Plan) (src *pack.Pack, spec scoring.Sp
 	return src, bound.Spec, nil
 }
 
-// NewRunImport is the command run import.
+// NewRunImport is agentclash run import, which believes nothing of a file that it has not
+// checked.
 func NewRunImport(a *cli.App) *cobra.Command {
 	limit := int64(bundle.DefaultLimit)
 	c := &cobra.Command{

@@ -24,7 +24,7 @@ type eventsOptions struct {
 	follow bool
 }
 
-// NewRunEvents is the command run events.
+// NewRunEvents is agentclash run events: a run's facts, also while they happen.
 func NewRunEvents(a *cli.App) *cobra.Command {
 	var o eventsOptions
 	c := &cobra.Command{

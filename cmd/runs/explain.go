@@ -16,7 +16,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewRunExplain is the command run explain.
+// NewRunExplain is agentclash run explain: why a trial was run, or an earlier one stands
+// for it.
 func NewRunExplain(a *cli.App) *cobra.Command {
 	var run, agent string
 	c := &cobra.Command{

@@ -22,7 +22,7 @@ type pruneOptions struct {
 	dryRun    bool
 }
 
-// NewRunPrune is the command run prune.
+// NewRunPrune is agentclash run prune: old runs leave the store.
 func NewRunPrune(a *cli.App) *cobra.Command {
 	o := pruneOptions{keep: -1}
 	c := &cobra.Command{

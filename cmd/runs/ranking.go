@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewRunRanking is the command run ranking.
+// NewRunRanking is agentclash run ranking: the agents of a run, the best first.
 func NewRunRanking(a *cli.App) *cobra.Command {
 	var sortBy string
 	c := &cobra.Command{

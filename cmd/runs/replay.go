@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// NewReplay is the command replay.
+// NewReplay is agentclash replay: a trial step by step, as it was stored.
 func NewReplay(a *cli.App) *cobra.Command {
 	return cli.Group("replay", "Read what happened in a trial", newReplayGet(a), newReplayTriage(a))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewRunList is the command run list.
+// NewRunList is agentclash run list, newest first. It marks runs whose owner died.
 func NewRunList(a *cli.App) *cobra.Command {
 	var page cli.ListOptions
 	c := &cobra.Command{
@@ -58,17 +58,10 @@ func runRunList(ctx context.Context, a *cli.App, o cli.ListOptions) error {
 			list = append(list, v)
 		}
 	}
-	page := cli.PageFrom(list, total, o)
-	return a.Print(page, func(w io.Writer, v view.Options) error {
-		if page.Total == 0 {
-			a.Say("! there are no runs yet: agentclash eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good")
-		}
-		selector.SayMore(a, page)
-		return view.RunList(w, page, v)
-	})
+	return cli.PrintPage(a, cli.PageFrom(list, total, o), "there are no runs yet: agentclash eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good", view.RunList)
 }
 
-// NewRunGet is the command run get.
+// NewRunGet is agentclash run get.
 func NewRunGet(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "get [RUN]", Short: "Show one run and its agents", Args: cli.UpTo(1),
@@ -85,7 +78,7 @@ func NewRunGet(a *cli.App) *cobra.Command {
 	}
 }
 
-// NewRunAgents is the command run agents.
+// NewRunAgents is agentclash run agents: a run's lanes.
 func NewRunAgents(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "agents [RUN]", Short: "List the agents of a run", Args: cli.UpTo(1),
@@ -105,7 +98,8 @@ func NewRunAgents(a *cli.App) *cobra.Command {
 	}
 }
 
-// NewRunCancel is the command run cancel.
+// NewRunCancel is agentclash run cancel, which asks a living owner to end and ends the run
+// of a dead one.
 func NewRunCancel(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "cancel RUN", Short: "Stop a run that is going on, for good",

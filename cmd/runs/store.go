@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewStore is the command store.
+// NewStore is agentclash store: its size, and giving room back.
 func NewStore(a *cli.App) *cobra.Command {
 	return cli.Group("store", "Look after the store", newStoreInfo(a), newStoreGC(a))
 }

@@ -104,7 +104,8 @@ func ExportLive(ctx context.Context, a *cli.App, o TraceOptions) (views []event.
 	}, nil
 }
 
-// NewRunExport is the command run export.
+// NewRunExport is agentclash run export: a run as a file for run import, or as traces for
+// a collector.
 func NewRunExport(a *cli.App) *cobra.Command {
 	var o TraceOptions
 	var force bool

@@ -17,7 +17,7 @@ import (
 	"github.com/agentclash/agentclash/store"
 )
 
-// NewRunTranscript is the command run transcript.
+// NewRunTranscript is agentclash run transcript, whose Markdown is safe to paste.
 func NewRunTranscript(a *cli.App) *cobra.Command {
 	var o replayOptions
 	var full bool

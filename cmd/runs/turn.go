@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewRunTurn is the command run turn.
+// NewRunTurn is agentclash run turn: what people say in conversations that wait for them.
 func NewRunTurn(a *cli.App) *cobra.Command {
 	return cli.Group("turn", "Take the turns of people in conversations", newRunTurnStatus(a), newRunTurnSubmit(a), newRunTurnCalibration(a))
 }

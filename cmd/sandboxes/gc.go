@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewSandbox is the command sandbox.
+// NewSandbox is agentclash sandbox: what boxes have left behind.
 func NewSandbox(a *cli.App) *cobra.Command {
 	return cli.Group("sandbox", "Look after sandboxes", newSandboxGC(a))
 }

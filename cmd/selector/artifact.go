@@ -64,15 +64,11 @@ func assetBytes(ctx context.Context, a *cli.App, id string, most int) ([]byte, e
 
 // Artifact finds an artifact of the workspace.
 func Artifact(ctx context.Context, a *cli.App, selector string) (store.Artifact, *store.DB, error) {
-	workspace, err := a.WorkspaceName()
+	db, workspace, err := a.ReadingIn(ctx)
 	if err != nil {
 		return store.Artifact{}, nil, err
 	}
-	db, ok, err := a.Reading(ctx)
-	if err != nil {
-		return store.Artifact{}, nil, err
-	}
-	if ok {
+	if db != nil {
 		found, err := db.Artifact(ctx, workspace, strings.TrimSpace(selector))
 		if !errors.Is(err, store.ErrNotFound) {
 			return found, db, err

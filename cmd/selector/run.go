@@ -5,16 +5,8 @@ import (
 	"time"
 
 	"github.com/agentclash/agentclash/cmd/cli"
-	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/store"
 )
-
-// SayMore says how a list goes on of which a page is shown.
-func SayMore[T any](a *cli.App, page view.Page[T]) {
-	if last := page.Offset + len(page.Items); page.HasMore {
-		a.Say("showing %d to %d of %d; next: --offset %d, or --all", page.Offset+1, last, page.Total, last)
-	}
-}
 
 // StoredRun finds a run; none named is the newest.
 func StoredRun(ctx context.Context, a *cli.App, db *store.DB, args []string) (store.Run, error) {

@@ -19,7 +19,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewEvalSession is the command eval session.
+// NewEvalSession is agentclash eval session: what repetitions, or runs of one name, came
+// to together.
 func NewEvalSession(a *cli.App) *cobra.Command {
 	return cli.Group("session", "Read what repetitions and groups of runs came to", newSessionList(a), newSessionGet(a), newSessionFollow(a))
 }
@@ -64,17 +65,11 @@ func runSessionList(ctx context.Context, a *cli.App, o cli.ListOptions) error {
 			items = append(items, item)
 		}
 	}
-	page := cli.PageFrom(items, total, o)
-	return a.Print(page, func(w io.Writer, v view.Options) error {
-		switch {
-		case ok && !db.KnowsSessions():
-			a.Say("! the store was made by an agentclash without sessions, and cannot be written to be brought up to date")
-		case page.Total == 0:
-			a.Say("! there are no sessions yet: agentclash eval start with --repetitions 2 or more, or with --session NAME, makes one")
-		}
-		selector.SayMore(a, page)
-		return view.SessionList(w, page, v)
-	})
+	empty := "there are no sessions yet: agentclash eval start with --repetitions 2 or more, or with --session NAME, makes one"
+	if ok && !db.KnowsSessions() {
+		empty = "the store was made by an agentclash without sessions, and cannot be written to be brought up to date"
+	}
+	return cli.PrintPage(a, cli.PageFrom(items, total, o), empty, view.SessionList)
 }
 
 // sessions opens the store for reading. One that was made before there were

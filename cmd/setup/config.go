@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewConfig is the command config.
+// NewConfig is agentclash config: settings, and where each comes from.
 func NewConfig(a *cli.App) *cobra.Command {
 	return cli.Group("config", "Read and change settings, and see where they come from",
 		newConfigList(a), newConfigGet(a), newConfigSet(a), newConfigUnset(a))

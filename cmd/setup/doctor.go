@@ -25,7 +25,7 @@ type doctorOptions struct {
 	live bool
 }
 
-// NewDoctor is the command doctor.
+// NewDoctor is agentclash doctor. It sends nothing over the network without --live.
 func NewDoctor(a *cli.App) *cobra.Command {
 	var o doctorOptions
 	c := &cobra.Command{

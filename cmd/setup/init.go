@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewInit is the command init.
+// NewInit is agentclash init, which makes a project of a directory.
 func NewInit(a *cli.App) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
@@ -82,9 +82,19 @@ func runInit(ctx context.Context, a *cli.App, name string, force bool) error {
 		return cli.Usage("%q is no name for a workspace: letters, digits, dots, hyphens and underscores, at most 100", name).Hint("agentclash init NAME")
 	}
 	project := filepath.Join(a.Process.Dir, cli.ProjectFile)
-	if _, err := os.Lstat(project); err == nil && !force {
+	info, err := os.Lstat(project)
+	if err == nil && info.Mode()&os.ModeSymlink != 0 {
+		return cli.Usage("%s is a link, and what it leads to would be written anew", cli.ProjectFile).Hint("remove the link, or agentclash link WORKSPACE")
+	}
+	if err == nil && !force {
 		return (&cli.Failure{Status: cli.StatusUsage, Code: "conflict", Err: fmt.Errorf("%s is there already", cli.ProjectFile)}).
 			Hint("agentclash link WORKSPACE changes its workspace; --force writes it anew")
+	}
+	// first, since the home may be one that cannot be written to
+	if _, err := a.KnownWorkspace(ctx, name); err != nil { // then it is a new one
+		if err := a.CreateWorkspace(ctx, name); err != nil {
+			return err
+		}
 	}
 	var written []string
 	for _, f := range []struct{ path, content string }{
@@ -101,12 +111,7 @@ func runInit(ctx context.Context, a *cli.App, name string, force bool) error {
 		written = append(written, a.Shown(f.path))
 	}
 	a.Settings = nil
-	if _, err := a.KnownWorkspace(ctx, name); err != nil { // then it is a new one
-		if err := a.CreateWorkspace(ctx, name); err != nil {
-			return err
-		}
-	}
-	err := printInit(a, name, written)
+	err = printInit(a, name, written)
 	s, _ := config.Find(config.Workspace)
 	sayOverridden(a, s, config.Project)
 	return err

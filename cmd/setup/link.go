@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewLink is the command link.
+// NewLink is agentclash link: which workspace a directory or a user works in.
 func NewLink(a *cli.App) *cobra.Command {
 	var user bool
 	c := &cobra.Command{

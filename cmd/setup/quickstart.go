@@ -29,7 +29,7 @@ const (
 	maxLookedBytes = 1 << 20
 )
 
-// NewQuickstart is the command quickstart.
+// NewQuickstart is agentclash quickstart, which writes nothing and always exits 0.
 func NewQuickstart(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "quickstart", Short: "Say how far this is from a gate, and what to type next",

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewWorkspace is the command workspace.
+// NewWorkspace is agentclash workspace.
 func NewWorkspace(a *cli.App) *cobra.Command {
 	return cli.Group("workspace", "Keep runs, packs and secrets of several projects apart",
 		newWorkspaceList(a), newWorkspaceGet(a), newWorkspaceCreate(a), newWorkspaceUse(a), newWorkspaceDelete(a),

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewRunReport is the command run report.
+// NewRunReport is agentclash run report: a run as one HTML file.
 func NewRunReport(a *cli.App) *cobra.Command {
 	var against, file string
 	c := &cobra.Command{

@@ -30,7 +30,7 @@ import (
 // servePort is where runs are shown unless another port is named.
 const servePort = 7357
 
-// NewServe is the command serve.
+// NewServe is agentclash serve: runs in a browser of this machine.
 func NewServe(a *cli.App) *cobra.Command {
 	var port int
 	c := &cobra.Command{

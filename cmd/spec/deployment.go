@@ -79,9 +79,9 @@ func ParseDeployments(name string, src []byte) ([]Deployment, pack.Problems) {
 // fields. What it refers to is looked up when it is used.
 func (s Deployment) check(d *pack.Document, at string, seen map[string]bool) {
 	key := strings.ToLower(strings.TrimSpace(s.Name))
-	switch {
-	case key == "":
-		d.Fail(at+".name", "is required")
+	switch message := NameProblem(s.Name); {
+	case message != "":
+		d.Fail(at+".name", "%s", message)
 	case seen[key]:
 		d.Fail(at+".name", "is the name of a deployment above, too: names are told apart without their capitals")
 	}

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/agentclash/agentclash/engine/plan"
 	"github.com/agentclash/agentclash/engine/provider"
@@ -71,21 +73,40 @@ func ParseProfile(name string, src []byte) (RuntimeProfile, pack.Problems) {
 // wrong is a field and what is wrong with it.
 type wrong struct{ field, message string }
 
+// maxName is how long a name may be.
+const maxName = 200
+
+// NameProblem is what is wrong with a name that people type and lists show, "" for
+// nothing.
+func NameProblem(name string) string {
+	switch name = strings.TrimSpace(name); {
+	case name == "":
+		return "is required"
+	case len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Sprintf("must be one line of at most %d bytes", maxName)
+	}
+	return ""
+}
+
 // Check says what is wrong with a profile, as flags wrote it.
 func (p RuntimeProfile) Check() error { return flags(p.wrong()) }
 
 func flags(list []wrong) error {
 	var errs []error
 	for _, w := range list {
-		errs = append(errs, errors.New("--"+strings.ReplaceAll(strings.TrimSuffix(w.field, "_seconds"), "_", "-")+" "+w.message))
+		flag, own := map[string]string{"input_cost_per_million_tokens": "input-usd", "output_cost_per_million_tokens": "output-usd"}[w.field]
+		if !own {
+			flag = strings.ReplaceAll(strings.TrimSuffix(w.field, "_seconds"), "_", "-")
+		}
+		errs = append(errs, errors.New("--"+flag+" "+w.message))
 	}
 	return errors.Join(errs...)
 }
 
 func (p RuntimeProfile) wrong() (list []wrong) {
 	switch name := strings.TrimSpace(p.Name); {
-	case name == "":
-		list = append(list, wrong{"name", "is required"})
+	case NameProblem(name) != "":
+		list = append(list, wrong{"name", NameProblem(name)})
 	case strings.EqualFold(name, DefaultProfile):
 		list = append(list, wrong{"name", "default is taken: it is the profile that sets nothing"})
 	}
@@ -183,8 +204,8 @@ func (m ModelAlias) Check() error { return flags(m.wrong()) }
 
 func (m ModelAlias) wrong() (list []wrong) {
 	switch key := strings.TrimSpace(m.AliasKey); {
-	case key == "":
-		list = append(list, wrong{"alias_key", "is required"})
+	case NameProblem(key) != "":
+		list = append(list, wrong{"alias_key", NameProblem(key)})
 	case strings.ContainsAny(key, "/\\"):
 		list = append(list, wrong{"alias_key", "must not hold a slash: it would look like provider/model"})
 	default:
@@ -196,11 +217,14 @@ func (m ModelAlias) wrong() (list []wrong) {
 		list = append(list, wrong{"model", err.Error()})
 	}
 	if (m.InputUSD == nil) != (m.OutputUSD == nil) {
-		list = append(list, wrong{"input_cost_per_million_tokens", "and output_cost_per_million_tokens go together"})
+		list = append(list, wrong{"input_cost_per_million_tokens", "and the price of the output go together"})
 	}
-	for field, usd := range map[string]*float64{"input_cost_per_million_tokens": m.InputUSD, "output_cost_per_million_tokens": m.OutputUSD} {
-		if usd != nil && (!(*usd >= 0) || math.IsInf(*usd, 0)) {
-			list = append(list, wrong{field, "must be 0 or more"})
+	for _, row := range []struct {
+		field string
+		usd   *float64
+	}{{"input_cost_per_million_tokens", m.InputUSD}, {"output_cost_per_million_tokens", m.OutputUSD}} {
+		if row.usd != nil && (!(*row.usd >= 0) || math.IsInf(*row.usd, 0)) {
+			list = append(list, wrong{row.field, "must be 0 or more"})
 		}
 	}
 	return list
@@ -213,6 +237,24 @@ func (m ModelAlias) Price() *scoring.Price {
 		return nil
 	}
 	return &scoring.Price{ProviderKey: key, ProviderModelID: model, InputCostPerMillionTokens: *m.InputUSD, OutputCostPerMillionTokens: *m.OutputUSD}
+}
+
+// Account is a provider account: how a provider is reached, and where its key is.
+type Account struct {
+	Name          string `json:"name"`
+	Provider      string `json:"provider"`
+	ProviderKey   string `json:"provider_key"` // the same, as others write it
+	BaseURL       string `json:"base_url"`
+	Credential    string `json:"credential_reference"`
+	MaxConcurrent int    `json:"max_concurrent"`
+	APIKey        any    `json:"api_key"` // refused: a key is kept elsewhere
+}
+
+// ParseAccount reads a file with a provider account. What its values must be is
+// checked where providers are known.
+func ParseAccount(name string, src []byte) (Account, pack.Problems) {
+	var s Account
+	return s, pack.DecodeSettings(name, "provider account", src, &s).Problems()
 }
 
 // The windows of a spend policy.
@@ -243,8 +285,8 @@ func ParsePolicy(name string, src []byte) (SpendPolicy, pack.Problems) {
 func (p SpendPolicy) Check() error { return flags(p.wrong()) }
 
 func (p SpendPolicy) wrong() (list []wrong) {
-	if strings.TrimSpace(p.Name) == "" {
-		list = append(list, wrong{"name", "is required"})
+	if message := NameProblem(p.Name); message != "" {
+		list = append(list, wrong{"name", message})
 	}
 	if windows := []string{WindowRun, WindowSession, WindowDay}; !slices.Contains(windows, p.Window) {
 		list = append(list, wrong{"window", fmt.Sprintf("must be %s, not %q", strings.Join(windows, ", "), p.Window)})

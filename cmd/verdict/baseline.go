@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewBaseline is the command baseline.
+// NewBaseline is agentclash baseline: which run of a pack others are compared with.
 func NewBaseline(a *cli.App) *cobra.Command {
 	return cli.Group("baseline", "Keep the run that others are compared with",
 		newBaselineSet(a), newBaselineShow(a), newBaselineList(a), newBaselineHistory(a), newBaselineClear(a),
@@ -135,16 +135,12 @@ func newBaselineShow(a *cli.App) *cobra.Command {
 		Example: "  agentclash baseline show --pack support-triage",
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx := c.Context()
-			workspace, err := a.WorkspaceName()
+			db, workspace, err := a.ReadingIn(ctx)
 			if err != nil {
 				return err
 			}
 			d := view.BaselineDocument{WorkspaceID: workspace}
-			db, ok, err := a.Reading(ctx)
-			if err != nil {
-				return err
-			}
-			if ok {
+			if db != nil {
 				found, set, err := BaselineFor(ctx, a, db, workspace, o.slug, o.name)
 				if err != nil {
 					return err

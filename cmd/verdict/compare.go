@@ -17,7 +17,8 @@ import (
 	"github.com/agentclash/agentclash/store"
 )
 
-// NewCompare is the command compare.
+// NewCompare is agentclash compare: two runs, or a run and a baseline, from stored results
+// alone.
 func NewCompare(a *cli.App) *cobra.Command {
 	return cli.Group("compare", "Compare runs, and judge a candidate by a policy",
 		newCompareRuns(a), newCompareLatest(a), newCompareGate(a))

@@ -29,7 +29,7 @@ func (o *scorecardOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.policyFile, "policy", "", PolicyUsage)
 }
 
-// NewEvalScorecard is the command eval scorecard.
+// NewEvalScorecard is agentclash eval scorecard, which reads stored results alone.
 func NewEvalScorecard(a *cli.App) *cobra.Command {
 	var agent string
 	var o scorecardOptions

@@ -8,14 +8,13 @@ import (
 	"io"
 
 	"github.com/agentclash/agentclash/cmd/cli"
-	"github.com/agentclash/agentclash/cmd/selector"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/scoring/compare"
 	"github.com/agentclash/agentclash/store"
 	"github.com/spf13/cobra"
 )
 
-// NewReleaseGate is the command release-gate.
+// NewReleaseGate is agentclash release-gate: the verdicts that gates have left.
 func NewReleaseGate(a *cli.App) *cobra.Command {
 	return cli.Group("release-gate", "Read the records of gates", newReleaseGateList(a), newReleaseGateShow(a))
 }
@@ -57,14 +56,7 @@ func runReleaseGateList(ctx context.Context, a *cli.App, f gateFilter, o cli.Lis
 				PolicyFingerprint: g.PolicyFingerprint, ReasonCode: g.ReasonCode, GateSides: gateSides(g), GeneratedAt: g.GeneratedAt})
 		}
 	}
-	page := cli.PageOf(list, o)
-	return a.Print(page, func(w io.Writer, v view.Options) error {
-		if page.Total == 0 {
-			a.Say("! there is no gate record: agentclash compare gate --baseline RUN --candidate RUN makes one")
-		}
-		selector.SayMore(a, page)
-		return view.GateList(w, page, v)
-	})
+	return cli.PrintPage(a, cli.PageOf(list, o), "there is no gate record: agentclash compare gate --baseline RUN --candidate RUN makes one", view.GateList)
 }
 
 func gateSides(g store.Gate) view.GateSides {

@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// TestKeychainThatHangs gives up a keychain that says nothing as soon as the command
+// is ended.
+func TestKeychainThatHangs(t *testing.T) {
+	t.Parallel()
+	asked, never := make(chan struct{}), make(chan struct{})
+	defer close(never)
+	ended := errors.New("ended by the user")
+	ctx, end := context.WithCancelCause(t.Context())
+	go func() {
+		<-asked
+		end(ended)
+	}()
+	_, err := answered(ctx, func() (string, error) {
+		close(asked)
+		<-never
+		return "", nil
+	})
+	if !errors.Is(err, ended) {
+		t.Errorf("got %v, want %v", err, ended)
+	}
+	if v, err := answered(t.Context(), func() (string, error) { return "value", nil }); v != "value" || err != nil {
+		t.Errorf("got %q, %v from a keychain that answers", v, err)
+	}
+}
