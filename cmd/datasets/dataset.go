@@ -63,8 +63,8 @@ eval start --include-proposed. What the suite has already is left alone.
 Exit status: 0 done, 64 something does not fit, 66 a file or input set does not exist.`,
 		Example: `  agentclash dataset import reviews.csv --pack my-pack.yaml --map input.review=text,expected.label=mood,id=ref
   agentclash dataset import examples.jsonl --pack my-pack.yaml --input-set regressions --create --dry-run
-  agentclash dataset import trace.json --format otlp --pack my-pack.yaml --input-set default
-  agentclash dataset import traces.json --pack my-pack.yaml --into-suite production`,
+  agentclash dataset import trace.json --format otlp --pack my-pack.yaml --map input.review=input,expected.label=expected
+  agentclash dataset import traces.json --pack my-pack.yaml --into-suite production --map input.review=input,expected.label=expected`,
 		Args: cli.ExactArgs("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(c.Flags().Changed("into-suite")); err != nil {
