@@ -39,6 +39,7 @@ var placeholders = []struct{ line, word, is string }{
 	{"agentclash run failures", "frc_3f9a0c", `$(agentclash run failures nightly --json --query '.items[0].failure_cluster_key')`},
 	{"agentclash run promote-failure", "5f3a9c21", `$(agentclash run failures nightly --json --query '.items[0].trial_id')`},
 	{"agentclash run turn submit", "5f3a9c21", `$(agentclash run turn status --json --query '.items[0].trial_id')`},
+	{"agentclash artifact delete", "1a2b3c4d", `$(agentclash artifact list --json --query '.items[0].artifact_id')`},
 	{"agentclash cache explain", "5f3a9c21", `$(agentclash eval scorecard latest --json --query '.scorecard.trials[0].trial_id')`},
 	{"agentclash release-gate show", "1a2b3c4d", `$(agentclash release-gate list --json --query '.items[0].id')`},
 }

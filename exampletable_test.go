@@ -17,18 +17,24 @@ const broke = `agentclash eval start --pack my-pack.yaml --model scripted/next.y
 
 const emptyHome = `rm -r "$AGENTCLASH_HOME"`
 
+// onTerminal runs a command on a terminal, at which q is pressed.
+func onTerminal(line string) string {
+	return `printf q | env -u CI -u AGENTCLASH_NONINTERACTIVE TERM=xterm script -qec "stty rows 24 cols 80; ` + line + `" /dev/null`
+}
+
 // examples are what is known of lines of help, and of commands.
 var examples = map[string]example{
 	// what is there already has to go first
-	"agentclash build create":                  {before: emptyHome},
-	"agentclash challenge-pack init":           {before: "rm my-pack*.yaml"},
-	"agentclash ci init":                       {before: "rm .agentclash/ci.yaml .agentclash/nightly.yaml"},
-	"agentclash infra model-alias create":      {before: emptyHome},
-	"agentclash infra runtime-profile create":  {before: emptyHome},
-	"agentclash infra spend-policy create":     {before: emptyHome},
-	"agentclash infra provider-account create": {before: "agentclash infra provider-account delete lab"},
-	"agentclash init":                          {before: "rm -r .agentclash.yaml .agentclash"},
-	"agentclash regression-suite create":       {before: "rm .agentclash/regressions/checkout.yaml"},
+	"agentclash build create":                     {before: emptyHome},
+	"agentclash challenge-pack init":              {before: "rm my-pack*.yaml"},
+	"agentclash challenge-pack init my-pack.yaml": {before: "rm my-pack*.yaml"},
+	"agentclash ci init":                          {before: "rm .agentclash/ci.yaml .agentclash/nightly.yaml"},
+	"agentclash infra model-alias create":         {before: emptyHome},
+	"agentclash infra runtime-profile create":     {before: emptyHome},
+	"agentclash infra spend-policy create":        {before: emptyHome},
+	"agentclash infra provider-account create":    {before: "agentclash infra provider-account delete lab"},
+	"agentclash init":                             {before: "rm -r .agentclash.yaml .agentclash"},
+	"agentclash regression-suite create":          {before: "rm .agentclash/regressions/checkout.yaml"},
 	"agentclash deployment create --name prod --model openai/gpt-4.1-mini --system-file prompt.md":                        {before: "agentclash deployment delete prod"},
 	"agentclash challenge-pack import promptfooconfig.yaml --out my-pack.yaml":                                            {before: "rm my-pack.yaml"},
 	"agentclash challenge-pack import promptfooconfig.yaml --out my-pack.yaml --judge-model openai/gpt-4.1-mini --strict": {before: "rm my-pack.yaml"},
@@ -64,8 +70,11 @@ agentclash run promote-failure latest refund-twice --from-file proposed.yaml`},
 	"agentclash run turn submit":                         {before: waits},
 	"agentclash secret set OPENAI_API_KEY":               {stdin: "sk-from-a-terminal-0123456789\n"},
 
+	"agentclash workspace delete":      {before: "agentclash workspace create checkout"},
 	"agentclash sandbox gc":            {docker: true},
 	"agentclash doctor":                {docker: true},
+	"agentclash ui":                    {instead: onTerminal("agentclash ui"), why: "it needs a terminal"},
+	"agentclash ui latest":             {instead: onTerminal("agentclash ui latest"), why: "it needs a terminal"},
 	"agentclash serve":                 {ready: "Runs are shown at ", instead: "agentclash serve --port 0", why: "the usual port may be taken"},
 	"agentclash serve --port 0 --json": {ready: "^}"},
 }

@@ -23,6 +23,7 @@ var noJSON = map[string]string{
 	"agentclash completion":            "it prints a script for a shell",
 	"agentclash schema":                "testdata/schema.golden has it",
 	"agentclash challenge-pack schema": "docs/challenge-pack.schema.json has it",
+	"agentclash ui":                    "it is for people at a terminal",
 	"agentclash doctor":                "it speaks of the machine; testdata/script/doctor.txtar reads it",
 }
 

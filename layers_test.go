@@ -109,7 +109,7 @@ var layers = map[string][]string{
 	"cmd/sessions":                      {outside, "cmd/cli", "cmd/selector", "cmd/view"},
 	"cmd/runs":                          {outside, "cmd/agents", "cmd/cli", "cmd/regressions", "cmd/report", "cmd/sandboxes", "cmd/selector", "cmd/sessions", "cmd/verdict", "cmd/view"},
 	"cmd/site":                          {outside, "cmd/cli", "cmd/report/page", "cmd/report/web", "cmd/runs", "cmd/selector", "cmd/verdict", "cmd/view"},
-	"cmd/browser":                       {outside, "cmd/artifacts", "cmd/cli", "cmd/runs", "cmd/site", "cmd/tui/browse", "cmd/tui/widget", "cmd/verdict", "cmd/view"},
+	"cmd/browser":                       {outside, "cmd/artifacts", "cmd/cli", "cmd/runs", "cmd/selector", "cmd/site", "cmd/tui/browse", "cmd/tui/widget", "cmd/verdict", "cmd/view"},
 	"cmd/evaluation":                    {outside, "cmd/agents", "cmd/cli", "cmd/infra", "cmd/packs", "cmd/regressions", "cmd/report", "cmd/runs", "cmd/sandboxes", "cmd/selector", "cmd/sessions", "cmd/site", "cmd/tui", "cmd/verdict", "cmd/view"},
 	"cmd/pipeline":                      {outside, "cmd/agents", "cmd/ci", "cmd/ci/git", "cmd/cli", "cmd/evaluation", "cmd/regressions", "cmd/report", "cmd/runs", "cmd/selector", "cmd/spec", "cmd/verdict", "cmd/view"},
 	"cmd/setup":                         {outside, "cmd/agents", "cmd/cli", "cmd/config", "cmd/sandboxes", "cmd/selector", "cmd/view"},

@@ -203,7 +203,7 @@ func TestForAgents(t *testing.T) {
 		for len(words) > 1 && !paths[strings.Join(words, " ")] {
 			words = words[:len(words)-1]
 		}
-		if named++; len(words) < 2 || len(words) < 3 && !strings.Contains("doctor schema version", words[1]) {
+		if named++; len(words) < 2 || len(words) < 3 && !strings.Contains("doctor schema ui version", words[1]) {
 			t.Errorf("llms.txt names the command %q, which is not there", m[1])
 		}
 	}
