@@ -49,7 +49,17 @@ func screens() []screen {
 		{"doctor", dark, typed("doctor"), []step{{wait: "terminal "}}, bothSizes},
 		{"follow", dark, run.args, run.steps(), bothSizes},
 		{"follow-transcript", light, transcript.args, append(transcript.steps(), step{wait: "3 running", keys: []string{"Enter"}}, step{wait: "esc back"}), bothSizes[:1]},
+		{"ui", dark, browsing, []step{{wait: "Latency:"}}, bothSizes},
+		{"ui-trial", light, browsing, []step{{wait: "Latency:", keys: []string{"Tab"}}, {wait: "▸ trials", keys: []string{"Down", "Enter"}}, {wait: "answered (contains)"}}, bothSizes[:1]},
+		{"ui-trial", light, browsing, []step{{wait: "▸ trials", keys: []string{"Down", "Enter"}}, {wait: "NOTES.md"}, {wait: "answered (contains)"}}, bothSizes[1:]},
+		{"ui-comparison", dark, browsing, []step{{wait: "Latency:", keys: []string{"b"}}, {wait: "clarity"}}, bothSizes[:1]},
 	}
+}
+
+// browsing is the browser of the store, with a run of which there is a baseline.
+func browsing(s *stage) []string {
+	s.keepRuns()
+	return []string{"ui", "next"}
 }
 
 func typed(args ...string) func(*stage) []string {
