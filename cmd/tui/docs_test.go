@@ -4,41 +4,11 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/agentclash/agentclash/cmd/tui"
 )
 
 const followPage = "../../docs/follow.md"
-
-// The page about the screen shows it as it is.
-func TestThePageShowsTheScreen(t *testing.T) {
-	t.Parallel()
-	raw, err := os.ReadFile(followPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "-update -->\n```\n", "```\n<!-- until here -->"
-	before, rest, found := strings.Cut(string(raw), begin)
-	shown, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatal("docs/follow.md has no place for the screen")
-	}
-	want := draw(talking(), tui.Frame{Width: 120, Height: 26, Now: noon.Add(25 * time.Second)}) + "\n"
-	lines := strings.Split(want, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	if want = strings.Join(lines, "\n"); shown == want {
-		return
-	}
-	if !*update {
-		t.Fatalf("docs/follow.md shows another screen (make update): got\n%s\nwant\n%s", shown, want)
-	}
-	if err := os.WriteFile(followPage, []byte(before+begin+want+end+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // The page about the screen has a row for each key.
 func TestThePageNamesEveryKey(t *testing.T) {
