@@ -14,8 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agentclash/agentclash/cmd"
-	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/errcode"
 	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/sandbox"
@@ -223,10 +221,9 @@ func TestPagesNameRealCommands(t *testing.T) {
 	t.Parallel()
 	help := map[string]*cobra.Command{}
 	var all strings.Builder
-	for _, c := range everyCommand(cmd.Tree(cli.System())) {
-		path := strings.Fields(c.CommandPath())[1:]
-		help[strings.Join(path, " ")] = c
-		all.WriteString(helpOf(t, path...))
+	for _, page := range everyHelp(t) {
+		help[strings.Join(strings.Fields(page.command.CommandPath())[1:], " ")] = page.command
+		all.WriteString(page.text)
 	}
 	command, flag, named := regexp.MustCompile(`agentclash ([a-z-]+)(?: ([a-z-]+))?(?: ([a-z-]+))?`), regexp.MustCompile(`--[a-z-]+`), 0
 	for _, c := range errcode.All() {

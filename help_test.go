@@ -3,9 +3,11 @@ package main_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,17 +26,16 @@ const helpGolden = "testdata/golden/help"
 // an example or a list without blanks, may be longer than a line.
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	root := cmd.Tree(cli.System())
-	pages, seen := map[string]string{}, 0
-	_, flags, _ := strings.Cut(helpOf(t), "\nFlags:\n")
+	shown, pages := everyHelp(t), map[string]string{}
+	_, flags, _ := strings.Cut(shown[0].text, "\nFlags:\n")
 	flags, _, _ = strings.Cut(flags, "\n\n")
 	_, global, found := strings.Cut(flags, "help for agentclash\n")
 	if !found {
 		t.Fatalf("the root's flags are %q", flags)
 	}
-	for _, c := range everyCommand(root) {
-		path := strings.Fields(c.CommandPath())[1:]
-		text, file := helpOf(t, path...), "agentclash.txt"
+	for _, page := range shown {
+		path := strings.Fields(page.command.CommandPath())[1:]
+		text, file := page.text, "agentclash.txt"
 		for line := range strings.Lines(text) {
 			if len(line) > 81 && !strings.HasPrefix(line, "  agentclash ") && strings.Contains(strings.TrimSpace(line), " ") {
 				t.Errorf("%v --help: %d columns: %s", path, len(line)-1, line)
@@ -44,37 +45,64 @@ func TestHelp(t *testing.T) {
 			text = strings.Replace(text, "\n\nGlobal Flags:\n"+global, "\n\nGlobal Flags: as of agentclash", 1)
 			file = path[0] + ".txt"
 		}
-		pages[file] += "$ " + c.CommandPath() + " --help\n" + text + "\n"
-		seen++
-	}
-	if seen < 150 {
-		t.Errorf("read the help of %d commands, which cannot be all", seen)
+		pages[file] += "$ " + page.command.CommandPath() + " --help\n" + text + "\n"
 	}
 	goldenFiles(t, helpGolden, pages)
 }
 
-// everyCommand is a command and all below it that people are told of.
-func everyCommand(c *cobra.Command) []*cobra.Command {
-	list := []*cobra.Command{c}
-	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() {
-			list = append(list, everyCommand(sub)...)
-		}
-	}
-	return list
+// helpPage is a command that people are told of, and what a person sees of its --help.
+type helpPage struct {
+	command *cobra.Command
+	text    string
 }
 
-// helpOf is what a person sees of --help.
-func helpOf(t *testing.T, path ...string) string {
+// everyHelp is the help of every command, the root's first. Tests share one reading.
+func everyHelp(t *testing.T) []helpPage {
 	t.Helper()
+	pages, err := readHelp()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages
+}
+
+var readHelp = sync.OnceValues(func() (pages []helpPage, err error) {
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		text, failed := helpOf(strings.Fields(c.CommandPath())[1:])
+		pages, err = append(pages, helpPage{c, text}), errors.Join(err, failed)
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				visit(sub)
+			}
+		}
+	}
+	visit(cmd.Tree(cli.System()))
+	if len(pages) < 150 {
+		err = errors.Join(err, fmt.Errorf("read the help of %d commands, which cannot be all", len(pages)))
+	}
+	return pages, err
+})
+
+// helpOf has the program itself show a command's help on a terminal.
+func helpOf(path []string) (string, error) {
 	var out bytes.Buffer
 	p := cli.System()
 	p.Out, p.Err = &out, &out
 	p.Terminal = func() (int, int, bool) { return 80, 24, true }
 	if status := cmd.Main(p, append(path, "--help")); status != 0 {
-		t.Fatalf("%v --help: status %d: %s", path, status, out.String())
+		return "", fmt.Errorf("%v --help: status %d: %s", path, status, out.String())
 	}
-	return out.String()
+	return out.String(), nil
+}
+
+// TestStartIsSmall: every command line makes all commands before one of them is run, and
+// must not read packs or a store for it. Allocations say so on any machine.
+func TestStartIsSmall(t *testing.T) {
+	const most = 20_000
+	if n := testing.AllocsPerRun(1, func() { cmd.Tree(cli.System()) }); n > most {
+		t.Errorf("the commands are made with %.0f allocations, more than %d", n, most)
+	}
 }
 
 // goldenFiles holds a directory against the files that are to be in it.
@@ -119,7 +147,7 @@ func TestHelpIsGrouped(t *testing.T) {
 			t.Errorf("%s is in no group: cmd/root.go", c.Name())
 		}
 	}
-	lines := strings.Split(helpOf(t), "\n")
+	lines := strings.Split(everyHelp(t)[0].text, "\n")
 	first := strings.Join(lines[:min(24, len(lines))], "\n")
 	for _, want := range []string{"\nStart here:\n", "  quickstart ", "  doctor ", "\nEvaluate:\n", "  eval "} {
 		if !strings.Contains(first, want) {

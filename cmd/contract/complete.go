@@ -56,16 +56,15 @@ func Completing(a *cli.App, root *cobra.Command) {
 	visit(root)
 }
 
-// completeArgs completes the first argument, and the others of a list.
+// completeArgs completes the first argument, and the others of a list. Every command
+// that is run comes by here, so nothing is read before a shell asks.
 func completeArgs(a *cli.App, c *cobra.Command, args map[string]nouns) {
-	list := manual.Describe(c).Args
+	list := manual.Args(c)
 	if len(list) == 0 || c.ValidArgs != nil || c.ValidArgsFunction != nil {
 		return
 	}
 	if list[0].Name == "SLUG" {
-		for _, e := range pack.Catalog() {
-			c.ValidArgs = append(c.ValidArgs, cobra.CompletionWithDesc(e.Slug, e.Name))
-		}
+		c.ValidArgsFunction = catalogOffered
 		return
 	}
 	known := args[list[0].Name]
@@ -78,6 +77,17 @@ func completeArgs(a *cli.App, c *cobra.Command, args map[string]nouns) {
 		}
 		return completeBy(a, known)(c, before, typed)
 	}
+}
+
+// catalogOffered are the packs of the catalogue, of which one is named.
+func catalogOffered(_ *cobra.Command, before []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	if len(before) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	for _, e := range pack.Catalog() {
+		list = append(list, cobra.CompletionWithDesc(e.Slug, e.Name))
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
 func completeFlag(a *cli.App, c *cobra.Command, f *pflag.Flag, by cobra.CompletionFunc) {

@@ -93,10 +93,7 @@ func Describe(c *cobra.Command) Command {
 	c.InitDefaultHelpFlag()
 	d := Command{
 		Name: c.Name(), Path: c.CommandPath(), Short: c.Short, Group: c.GroupID, Aliases: orEmpty(c.Aliases), Example: c.Example,
-		Runnable: c.Runnable() && !c.HasSubCommands(), Args: []Arg{}, Flags: Flags(c.LocalNonPersistentFlags()), Subcommands: []Command{},
-	}
-	if d.Runnable {
-		d.Args = args(c.Use)
+		Runnable: c.Runnable() && !c.HasSubCommands(), Args: Args(c), Flags: Flags(c.LocalNonPersistentFlags()), Subcommands: []Command{},
 	}
 	for _, sub := range Shown(c) {
 		d.Subcommands = append(d.Subcommands, Describe(sub))
@@ -150,11 +147,15 @@ func orEmpty(list []string) []string {
 	return list
 }
 
-// args reads the arguments from a usage line: NAME is required, [NAME] is not, NAME...
-// may be repeated. What follows -- goes to another program and is one argument.
-func args(use string) []Arg {
+// Args reads the arguments of a command that can be run from its usage line: NAME is
+// required, [NAME] is not, NAME... may be repeated. What follows -- goes to another
+// program and is one argument.
+func Args(c *cobra.Command) []Arg {
 	list := []Arg{}
-	words := strings.Fields(use)
+	if !c.Runnable() || c.HasSubCommands() {
+		return list
+	}
+	words := strings.Fields(c.Use)
 	for i := 1; i < len(words); i++ {
 		word := words[i]
 		if word == "[flags]" {

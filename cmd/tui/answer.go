@@ -7,6 +7,7 @@ import (
 	"github.com/charmbracelet/bubbles/textinput"
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/agentclash/agentclash/cmd/tui/widget"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/event"
 )
@@ -76,7 +77,7 @@ func (m model) begin() model {
 	if m.answer != nil {
 		next = (slices.IndexFunc(m.state.Awaiting, m.answer.to.same) + 1) % len(m.state.Awaiting)
 	}
-	input := newInput("> ", maxAnswer, m.frame.Width)
+	input := widget.NewInput("> ", "", maxAnswer, m.frame.Width)
 	m.answer = &answering{to: m.state.Awaiting[next], input: input}
 	return m.show()
 }

@@ -73,19 +73,21 @@ func TestKeysAreKeysAgainAfterAMessage(t *testing.T) {
 	s.page.waitFor(t, "waits for you")
 	s.press(t, "aq?m") // written, not done
 	s.page.waitFor(t, "q?m")
-	before := len(s.page.String())
-	s.press(t, "\x1b") // leaves it
-	for !strings.Contains(s.page.String()[before:], "waits for you") {
-		time.Sleep(5 * time.Millisecond)
+	again := func(key, text string) { // which has been painted before
+		before := len(s.page.String())
+		s.press(t, key)
+		for !strings.Contains(s.page.String()[before:], text) {
+			time.Sleep(5 * time.Millisecond)
+		}
 	}
+	again("\x1b", "waits for you") // leaves it
 	s.press(t, "m")
 	s.press(t, "ax\r")
 	s.page.waitFor(t, "not sent: it has expired")
 	if !manual.Load() {
 		t.Error("m is no key any more")
 	}
-	s.press(t, "a")
-	s.page.waitFor(t, "To model-a, case-0#1")
+	again("a", "To model-a, case-0#1")
 	story.tell(event.TurnExpired, trial(0, 0), event.HumanWait{TurnIndex: 3})
 	story.tell(event.TurnExpired, trial(0, 1), event.HumanWait{TurnIndex: 3})
 	s.page.waitFor(t, "does not wait any more")

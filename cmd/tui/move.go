@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"github.com/charmbracelet/bubbles/textinput"
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/agentclash/agentclash/cmd/tui/widget"
@@ -111,46 +110,26 @@ const maxFilter = 200
 
 // beginFilter opens the line in which the filter is written.
 func (m model) beginFilter() model {
-	input := newInput("/ ", maxFilter, m.frame.Width)
-	input.SetValue(m.frame.Filter)
+	input := widget.NewInput("/ ", m.frame.Filter, maxFilter, m.frame.Width)
 	m.filter = &input
 	m.frame.Filtering, m.frame.Open, m.frame.Help, m.frame.Focus = input.View(), false, false, OnTrials
 	return m
 }
 
-func newInput(prompt string, most, width int) textinput.Model {
-	input := textinput.New()
-	input.Prompt, input.CharLimit, input.Width = prompt, most, inputWidth(width)
-	input.KeyMap.Paste.SetEnabled(false) // it would start programs; what a terminal pastes comes as keys
-	input.Focus()
-	return input
-}
-
-// inputWidth is how much of a line of a width can be written.
-func inputWidth(width int) int { return max(width-4, 1) }
-
 // fit has a line that is being written follow the width of the terminal.
 func (m model) fit() model {
 	if m.filter != nil {
 		input := *m.filter
-		m.filter = refit(&input, m.frame.Width)
-		m.frame.Filtering = m.filter.View()
+		widget.Refit(&input, m.frame.Width)
+		m.filter, m.frame.Filtering = &input, input.View()
 	}
 	if m.answer != nil {
 		input := m.answer.input
-		m.answer = &answering{m.answer.to, *refit(&input, m.frame.Width)}
+		widget.Refit(&input, m.frame.Width)
+		m.answer = &answering{m.answer.to, input}
 		m = m.show()
 	}
 	return m
-}
-
-// refit shows the part of a line around its cursor that fits.
-func refit(input *textinput.Model, width int) *textinput.Model {
-	at := input.Position()
-	input.Width = inputWidth(width)
-	input.CursorStart() // the part that is shown follows the cursor only when that leaves it
-	input.SetCursor(at)
-	return input
 }
 
 // writeFilter takes a key while the filter is written; the trials follow it.

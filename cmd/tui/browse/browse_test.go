@@ -321,3 +321,19 @@ func TestPanicsEndTheScreen(t *testing.T) {
 		t.Errorf("while reading: left %t, got %v, want %s", p.Left, p.Err(), want)
 	}
 }
+
+// A line that is written is seen where the cursor is, however wide the terminal becomes,
+// and ctrl+v starts none of the programs that know a clipboard.
+func TestALineIsWrittenInAnyWidth(t *testing.T) {
+	t.Parallel()
+	p := sized(t.Context(), &library{runs: 3, trials: 3}, 150, 26).Answer().Press("/", strings.Repeat("x", 90)+"end")
+	if !p.Type("ctrl+v").Idle() {
+		t.Error("ctrl+v has something done")
+	}
+	for _, width := range []int{150, 40, 12, 150} {
+		lines := p.Resize(width, 10).Lines()
+		if last := lines[len(lines)-1]; !strings.Contains(last, "end") {
+			t.Errorf("%d wide the line is %q", width, last)
+		}
+	}
+}

@@ -51,7 +51,7 @@ func (p *Page) take(msg tea.Msg) {
 // Type hits keys without waiting for anything: names of keys, and what else is typed.
 func (p *Page) Type(keys ...string) *Page {
 	names := map[string]tea.KeyType{"enter": tea.KeyEnter, "esc": tea.KeyEsc, "tab": tea.KeyTab, "shift+tab": tea.KeyShiftTab, "up": tea.KeyUp,
-		"down": tea.KeyDown, "home": tea.KeyHome, "end": tea.KeyEnd, "pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp, "backspace": tea.KeyBackspace, "ctrl+c": tea.KeyCtrlC}
+		"down": tea.KeyDown, "home": tea.KeyHome, "end": tea.KeyEnd, "pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp, "backspace": tea.KeyBackspace, "ctrl+c": tea.KeyCtrlC, "ctrl+v": tea.KeyCtrlV}
 	for _, k := range keys {
 		if kind, named := names[k]; named {
 			p.take(tea.KeyMsg{Type: kind})
@@ -61,6 +61,9 @@ func (p *Page) Type(keys ...string) *Page {
 	}
 	return p
 }
+
+// Idle says that the last message has nothing done.
+func (p *Page) Idle() bool { return p.asked[len(p.asked)-1] == nil }
 
 // Press is Type and Answer after each key.
 func (p *Page) Press(keys ...string) *Page {

@@ -61,7 +61,7 @@ func (m *model) key(key string) tea.Cmd {
 	case "r":
 		m.again()
 	case "/":
-		m.askSearch(f)
+		m.askSearch()
 	case "n":
 		m.notice = f.pane.next(1, f.box)
 	case "N":

@@ -8,6 +8,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/agentclash/agentclash/cmd/tui/widget"
 	"github.com/agentclash/agentclash/cmd/view"
 )
 
@@ -60,6 +61,9 @@ func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
+		if m.prompt != nil {
+			widget.Refit(&m.prompt.input, m.width)
+		}
 	case tea.KeyMsg:
 		cmd = m.keys(msg)
 	case answer:

@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/charmbracelet/bubbles/cursor"
 	"github.com/charmbracelet/bubbles/textinput"
 	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/agentclash/agentclash/cmd/tui/widget"
 )
 
 // prompt is a line that is being written.
@@ -43,20 +44,14 @@ func (m *model) write(msg tea.KeyMsg) tea.Cmd {
 	return cmd
 }
 
-func (m *model) open(before, value string, most int) textinput.Model {
-	input := textinput.New()
-	input.Prompt, input.CharLimit, input.Width = before, most, max(m.width-len(before)-2, 8)
-	input.Cursor.SetMode(cursor.CursorStatic) // nothing is painted while nothing happens
-	input.SetValue(value)
-	input.Focus()
-	return input
-}
-
 // askSearch has a filter or a search written. A list follows what is written.
-func (m *model) askSearch(f shown) {
-	look := func(text string, done bool) { m.notice = f.pane.look(text, done, f.box) }
+func (m *model) askSearch() {
+	look := func(text string, done bool) {
+		f := m.focused() // the terminal may have another size by now
+		m.notice = f.pane.look(text, done, f.box)
+	}
 	m.prompt = &prompt{
-		input:   m.open("/ ", f.pane.search(), maxSearch),
+		input:   widget.NewInput("/ ", m.focused().pane.search(), maxSearch, m.width),
 		changed: func(text string) { look(text, false) },
 		done:    func(text string) tea.Cmd { look(text, true); return nil },
 		dropped: func() { look("", true) },
@@ -76,7 +71,7 @@ func (m *model) askSave(p *page) {
 	}
 	src := m.o.Source
 	m.prompt = &prompt{
-		input:   m.open("save to: ", a.File, maxPath),
+		input:   widget.NewInput("save to: ", a.File, maxPath, m.width),
 		changed: func(string) {}, dropped: func() {},
 		done: func(file string) tea.Cmd {
 			if file == "" {
