@@ -31,7 +31,7 @@ func openProgram(a *cli.App, t Target) (o opened, errs []error) {
 	case "":
 		return o, errs
 	case provider.Scripted:
-		client, err := Script(a, t.Model, NewScriptClient)
+		client, err := Script(a, t.ScriptFile(), NewScriptClient)
 		if err != nil {
 			errs = append(errs, err)
 		}

@@ -40,6 +40,9 @@ type DeploymentSpec struct {
 	alias string
 
 	Replayed bool // a recording answers: its script need not be there
+
+	scriptDir string          // where a script's relative path begins; "" is the working directory
+	was       plan.Deployment // what is being changed: its script stays where it is
 }
 
 func newDeploymentCreate(a *cli.App) *cobra.Command {
@@ -231,14 +234,26 @@ func ResolveSpec(a *cli.App, s DeploymentSpec) (plan.Deployment, error) {
 	if key != provider.Scripted {
 		return d, nil
 	}
-	if !strings.HasPrefix(model, selector.BuiltinPrefix) {
-		d.Model = filepath.Clean(a.Path(model))
-	}
+	d.Script = s.scriptFile(a, model)
 	if s.Replayed {
 		return d, nil
 	}
-	_, err = Script(a, d.Model, NewScriptClient)
+	_, err = Script(a, d.ScriptFile(), NewScriptClient)
 	return d, err
+}
+
+// scriptFile is where a scripted model's file is, "" when its name says that from
+// anywhere.
+func (s *DeploymentSpec) scriptFile(a *cli.App, model string) string {
+	switch {
+	case strings.HasPrefix(model, selector.BuiltinPrefix), filepath.IsAbs(model):
+		return ""
+	case s.was.Script != "" && s.was.Model == model:
+		return s.was.Script
+	case s.scriptDir != "":
+		return filepath.Join(s.scriptDir, model)
+	}
+	return a.Path(model)
 }
 
 // check says everything that is wrong with a deployment by itself.

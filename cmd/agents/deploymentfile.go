@@ -51,8 +51,8 @@ func repoDeployments(a *cli.App) (*cli.DeploymentsFile, error) {
 // fromFile makes a deployment of one in the repository's file. Its paths begin at
 // the repository's root.
 func fromFile(ctx context.Context, a *cli.App, f *cli.DeploymentsFile, d spec.Deployment) (definition, error) {
-	s := DeploymentSpec{Deployment: d}
 	root := filepath.Dir(filepath.Dir(f.Path))
+	s := DeploymentSpec{Deployment: d, scriptDir: root}
 	var err error
 	for _, path := range []*string{&s.Files, &s.SystemFile} {
 		if *path != "" && err == nil {
@@ -62,7 +62,6 @@ func fromFile(ctx context.Context, a *cli.App, f *cli.DeploymentsFile, d spec.De
 			*path = filepath.Join(root, *path)
 		}
 	}
-	s.Model = scriptBelow(root, s.Model)
 	if err == nil {
 		err = ReadAlias(ctx, a, &s)
 	}
@@ -79,20 +78,6 @@ func fromFile(ctx context.Context, a *cli.App, f *cli.DeploymentsFile, d spec.De
 		return definition{}, failed
 	}
 	return made, nil
-}
-
-// scriptBelow is a model whose script, if it is one by a relative path, is looked
-// for below a directory.
-func scriptBelow(dir, model string) string {
-	const scripted = "scripted/"
-	if len(model) <= len(scripted) || !strings.EqualFold(model[:len(scripted)], scripted) {
-		return model
-	}
-	path := model[len(scripted):]
-	if strings.HasPrefix(path, selector.BuiltinPrefix) || filepath.IsAbs(path) {
-		return model
-	}
-	return scripted + filepath.Join(dir, path)
 }
 
 // definition finds a deployment: in the repository's file, else in the store by

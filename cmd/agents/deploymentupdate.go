@@ -69,7 +69,7 @@ func runDeploymentUpdate(ctx context.Context, a *cli.App, o deploymentChange) er
 	if err != nil {
 		return err
 	}
-	s := DeploymentSpec{Deployment: spec.OfDeployment(was.Deployment)}
+	s := DeploymentSpec{Deployment: spec.OfDeployment(was.Deployment), was: was.Deployment}
 	if o.file != "" {
 		was := s.Deployment
 		s.System, s.OutputSchema = "", nil // a file that says where they come from says it alone

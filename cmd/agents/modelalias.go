@@ -251,6 +251,7 @@ func byAlias(ctx context.Context, a *cli.App, d plan.Deployment) (plan.Deploymen
 	if d.Provider, d.Model, err = provider.ParseModel(m.Model); err != nil {
 		return d, cli.Usage("model alias %s: %w", m.AliasKey, err)
 	}
+	d.Script = "" // an alias says where its own is
 	if d.Account == "" {
 		d.Account = m.Account
 	}

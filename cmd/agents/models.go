@@ -162,7 +162,7 @@ func client(a *cli.App, d Target) (provider.Client, string, error) {
 		if d.simulator {
 			open = NewScriptUser
 		}
-		client, err := Script(a, d.Model, open)
+		client, err := Script(a, d.ScriptFile(), open)
 		return client, "", err
 	}
 	s, key, err := serverOf(a, d, Servers())

@@ -32,12 +32,14 @@ type Result struct {
 	FailOn      string              `json:"fail_on,omitempty"`
 	State       string              `json:"state"`
 	// FailureReason is a code: what decided the verdict, or kept it from being reached.
-	FailureReason string            `json:"failure_reason,omitempty"`
-	Reports       view.List[Report] `json:"reports"`
-	Promotions    *Promotions       `json:"regression_promotions"`
-	Refresh       *Refresh          `json:"baseline_refresh"`
-	ExitCode      int               `json:"exit_code"`
-	Errors        view.List[Error]  `json:"errors"`
+	FailureReason string `json:"failure_reason,omitempty"`
+	// Regressions are how the run did on the cases of its suites, left out without any.
+	Regressions view.List[view.RegressionResult] `json:"regression_cases,omitempty"`
+	Reports     view.List[Report]                `json:"reports"`
+	Promotions  *Promotions                      `json:"regression_promotions"`
+	Refresh     *Refresh                         `json:"baseline_refresh"`
+	ExitCode    int                              `json:"exit_code"`
+	Errors      view.List[Error]                 `json:"errors"`
 }
 
 // CandidateResult is what was run.

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"strings"
 
+	"github.com/agentclash/agentclash/cmd/config"
 	"github.com/spf13/cobra"
 )
 
@@ -48,7 +50,7 @@ func Strict(c *cobra.Command) {
 		err := Usage("%s has no command %q", c.CommandPath(), args[0])
 		c.SuggestionsMinimumDistance = 2
 		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-			return err.Hint("%s %s", c.CommandPath(), near[0])
+			return err.Hint("%s %s", c.CommandPath(), cmp.Or(config.Nearest(args[0], near), near[0]))
 		}
 		return err.Hint("%s --help", c.CommandPath())
 	}

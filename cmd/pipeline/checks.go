@@ -122,7 +122,7 @@ func ciCandidate(ctx context.Context, a *cli.App, m *ci.Manifest, o *evaluation.
 	case d == (ci.Deployment{Model: d.Model}) && build == "":
 		named, err := agents.UnnamedAgents(ctx, a, []string{d.Model}, nil)
 		if err == nil && named[0].Provider == provider.Scripted && o.Tape.Replay == "" {
-			_, err = agents.ScriptSource(a, named[0].Model)
+			_, err = agents.ScriptSource(a, named[0].ScriptFile())
 		}
 		o.Models = []string{d.Model}
 		return err

@@ -259,7 +259,9 @@ func (j *ciJob) readRun(ctx context.Context) (err error) {
 	if n := len(j.planned.Agents); n != 1 {
 		return cli.Usage("the recording %s is of %d agents: name the candidate in the manifest", j.m.Evaluation.Replay, n)
 	}
-	j.side, err = verdict.AgentSide(ctx, j.App, j.db, j.ran.Agents[0].RunAgentID, verdict.Explained)
+	if j.side, err = verdict.AgentSide(ctx, j.App, j.db, j.ran.Agents[0].RunAgentID, verdict.Explained); err == nil {
+		j.result.Regressions = j.side.Regressions()
+	}
 	return err
 }
 
@@ -298,6 +300,9 @@ func (j *ciJob) finish(ctx context.Context, status int) error {
 			d := j.judged.Document(j.side, j.baseline.Mark)
 			d.ReleaseGate = &j.judged.Gate
 			if err := view.Comparison(w, d, v); err != nil {
+				return err
+			}
+			if err := view.RegressionResults(w, r.Regressions, v); err != nil {
 				return err
 			}
 			if _, err := fmt.Fprintln(w); err != nil {

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,8 +10,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentclash/agentclash/cmd/agents"
 	"github.com/agentclash/agentclash/cmd/cli"
+	"github.com/agentclash/agentclash/cmd/selector"
 	"github.com/agentclash/agentclash/cmd/view"
+	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/store"
 	"github.com/spf13/cobra"
@@ -21,6 +25,9 @@ const (
 	stepTodo    = "todo"
 	stepBlocked = "blocked"
 )
+
+// keepKey is how a key is given that a run can use.
+const keepKey = "agentclash secret set OPENAI_API_KEY"
 
 // maxLooked is how many YAML files of the working directory are looked at, and
 // maxLookedBytes how large they may be.
@@ -61,7 +68,8 @@ func runQuickstart(ctx context.Context, a *cli.App) error {
 // progress is what there is of the steps so far.
 type progress struct {
 	packs, runs, baselines, later int
-	err                           error // the store cannot be read
+	agent                         string // the flag that names the latest run's agent, "" for one that the binary carries
+	err                           error  // the store cannot be read
 }
 
 // come reads the store as it is, and says how far its workspace has come.
@@ -84,12 +92,56 @@ func come(ctx context.Context, a *cli.App, workspace string) (p progress) {
 		return p
 	}
 	p.runs = runs
+	if runs > 0 {
+		if p.agent, p.err = agentOf(ctx, db, latest[0].ID); p.err != nil {
+			return p
+		}
+	}
 	marks, err := db.Baselines(ctx, workspace)
 	p.err, p.baselines = err, len(marks)
 	if err == nil && runs > 0 && !slices.ContainsFunc(marks, func(m store.BaselineMark) bool { return m.RunID == latest[0].ID }) {
 		p.later = runs
 	}
 	return p
+}
+
+// agentOf is the flag that names a run's first agent again.
+func agentOf(ctx context.Context, db *store.DB, runID string) (string, error) {
+	list, err := db.RunAgents(ctx, runID)
+	if err != nil || len(list) == 0 {
+		return "", err
+	}
+	d := list[0].Deployment
+	switch plain := d.Provider + "/" + d.Model; {
+	case strings.HasPrefix(d.Model, selector.BuiltinPrefix):
+		return "", nil // it answers for its own pack alone
+	case d.Alias != "" || d.Script != "" || d.Kind != "" || d.Name != plain && d.Provider != provider.Scripted:
+		return "--deployment " + d.Name, nil
+	default:
+		return "--model " + plain, nil
+	}
+}
+
+// agentFor is the flag that names an agent for the pack of a file: its reference
+// agent, the one of the latest run, a deployment, a model that there is a key for.
+// "" is none.
+func agentFor(ctx context.Context, a *cli.App, file string, p progress, key view.Check) string {
+	if reference := pack.ReferencePath(file); file != "" && cli.Exists(a.Path(reference)) {
+		return "--model scripted/" + reference
+	}
+	if p.agent != "" {
+		return p.agent
+	}
+	if list, err := agents.StoredDeployments(ctx, a); err == nil && len(list) > 0 {
+		return "--deployment " + list[0].Name
+	}
+	models := map[string]string{provider.OpenAI: "gpt-4.1-mini", provider.Anthropic: "claude-haiku-4-5", provider.Gemini: "gemini-2.5-flash"}
+	for _, s := range agents.Servers() {
+		if from := key.Metadata[s.Provider]; from != "" && from != "missing" {
+			return "--model " + s.Provider + "/" + cmp.Or(models[s.Provider], "MODEL")
+		}
+	}
+	return ""
 }
 
 // steps are those from nothing to a gate, in order.
@@ -99,13 +151,6 @@ func steps(ctx context.Context, a *cli.App, workspace string) []view.Check {
 		return []view.Check{{Name: "store", Status: stepBlocked, Detail: p.err.Error(), NextStep: "agentclash doctor"}}
 	}
 	file := packHere(a)
-	start := "agentclash eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good --follow"
-	if file != "" {
-		start = "agentclash eval start --pack " + file + " --model openai/gpt-4.1-mini --follow"
-		if reference := pack.ReferencePath(file); cli.Exists(a.Path(reference)) {
-			start = "agentclash eval start --pack " + file + " --model scripted/" + reference + " --follow"
-		}
-	}
 	found := view.Check{Name: "pack", Status: stepTodo, Detail: "no challenge pack is stored or in this directory", NextStep: "agentclash challenge-pack init my-pack.yaml"}
 	switch {
 	case file != "":
@@ -114,16 +159,24 @@ func steps(ctx context.Context, a *cli.App, workspace string) []view.Check {
 		found = view.Check{Name: "pack", Status: view.CheckOK, Detail: fmt.Sprintf("%d stored", p.packs)}
 	}
 	key := checkKeys(a)
+	agent := agentFor(ctx, a, file, p, key)
 	key.Name, key.Metadata = "key", nil
 	if key.Status == view.CheckFail {
 		key.Status = view.CheckInfo
 	}
+	start := "agentclash eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good"
+	if file != "" {
+		start = "agentclash eval start --pack " + file + " " + agent
+	}
+	if file != "" && agent == "" && key.NextStep != "" { // nothing can be run
+		key.Status, key.Detail, key.NextStep = stepTodo, "none found, and the pack here has no scripted agent beside it", keepKey
+	}
 	return []view.Check{
 		key, found,
-		step("run", p.runs > 0, found.Status == view.CheckOK, fmt.Sprintf("%d completed", p.runs), "run the pack", start),
+		step("run", p.runs > 0, found.Status == view.CheckOK && key.Status != stepTodo, fmt.Sprintf("%d completed", p.runs), "run the pack", start+" --follow"),
 		step("baseline", p.baselines > 0, p.runs > 0, fmt.Sprintf("%d set", p.baselines), "keep the run that you trust", "agentclash baseline set latest"),
 		step("compare", p.baselines > 0 && p.later > 0, p.baselines > 0, "agentclash compare latest --gate says whether it may ship",
-			"change the agent, and run it again with the gate", strings.TrimSuffix(start, " --follow")+" --gate"),
+			"change the agent, and run it again with the gate", start+" --gate"),
 		ciStep(a),
 	}
 }

@@ -157,8 +157,12 @@ standard output.`,
 			if err := cli.WriteWhole(a.Path(args[0]), func(w io.Writer) error { return compare.WriteFile(w, f) }); err != nil {
 				return err
 			}
-			a.Say("✓ baseline %s of %s is in %s", found.Mark.Name, f.Snapshot.Pack.Slug, args[0])
-			return nil
+			doc := view.BaselineEntry{PackSlug: f.Snapshot.Pack.Slug, Bookmark: found.Mark}
+			doc.File = args[0]
+			return a.Print(doc, func(io.Writer, view.Options) error {
+				a.Say("✓ baseline %s of %s is in %s", doc.Name, doc.PackSlug, doc.File)
+				return nil
+			})
 		},
 	}
 	o.addFlags(c)

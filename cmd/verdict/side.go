@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/selector"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/plan"
+	"github.com/agentclash/agentclash/engine/provider"
 	"github.com/agentclash/agentclash/scoring"
 	"github.com/agentclash/agentclash/scoring/compare"
 	"github.com/agentclash/agentclash/store"
@@ -168,6 +170,9 @@ func (s Side) Snapshot() compare.Snapshot {
 		cases[i] = compare.CaseRef(c)
 	}
 	d := s.Agent.Deployment
+	if d.Provider == provider.Scripted && filepath.IsAbs(d.Model) {
+		d.Model = filepath.Base(d.Model) // snapshots are written into repositories, and this machine's paths are not
+	}
 	return compare.NewSnapshot(compare.Identity{
 		RunID: s.Run.ID, RunName: s.Run.Name, RunStatus: s.Run.Status,
 		RunAgentID: s.Agent.ID, RunAgentLabel: s.Agent.Label, RunAgentStatus: s.Agent.Status,
@@ -178,9 +183,9 @@ func (s Side) Snapshot() compare.Snapshot {
 	}, compare.Record{Spec: s.spec, Scorecard: s.Card, Cases: cases, Trials: s.attempts, Until: s.plan.Until})
 }
 
-// regressions is how the side did on the cases of regression suites, in the order
+// Regressions is how the side did on the cases of regression suites, in the order
 // of the plan.
-func (s Side) regressions() []view.RegressionResult {
+func (s Side) Regressions() []view.RegressionResult {
 	var list []view.RegressionResult
 	for _, result := range s.Snapshot().Cases {
 		outcome := ""
@@ -224,7 +229,7 @@ func (s Side) Scorecard() (view.Scorecard, error) {
 			Hint("agentclash run get %s", cli.Short(s.Run.ID))
 	}
 	c := view.NewScorecard(s.Ref(), *s.Card, s.deciding())
-	c.Regressions = s.regressions()
+	c.Regressions = s.Regressions()
 	return c, nil
 }
 

@@ -29,9 +29,9 @@ func Quickstart(w io.Writer, d QuickstartDocument, o Options) error {
 	}
 	p.line("")
 	if d.NextCommand == "" {
-		p.line("Everything is there. Next: agentclash compare latest --gate")
+		p.typed(0, "Everything is there. Next: agentclash compare latest --gate")
 		return p.flush()
 	}
-	p.line("Next: " + SanitizeLine(d.NextCommand))
+	p.typed(0, "Next: "+SanitizeLine(d.NextCommand))
 	return p.flush()
 }

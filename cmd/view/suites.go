@@ -131,6 +131,14 @@ type RegressionResult struct {
 	Invalid  int    `json:"invalid_trials"`
 }
 
+// RegressionResults writes how a run did on the cases of suites, and nothing when it
+// had none.
+func RegressionResults(w io.Writer, list []RegressionResult, o Options) error {
+	p := newPrinter(w, o)
+	p.regressionResults(list)
+	return p.flush()
+}
+
 func (p *printer) regressionResults(list []RegressionResult) {
 	t := Table{Columns: []Column{
 		left("SUITE"), left("REGRESSION CASE"), whole("SEVERITY"), whole("OUTCOME"), right("PASSED"), right("FAILED"), right("INVALID"),

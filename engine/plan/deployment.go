@@ -29,6 +29,9 @@ type Deployment struct {
 	Sampling     provider.Sampling `json:"sampling,omitzero"`
 	PromptCache  *bool             `json:"prompt_cache,omitempty"` // nil: as the adapter does by default
 	Limits       Limits            `json:"limits,omitzero"`
+	// Script is where a scripted model's file is, when Model, which is as the user wrote
+	// it and as prices name it, does not begin where the command runs.
+	Script string `json:"script,omitempty"`
 	// ContentDigest is the SHA-256, in hex, of a script when the run was planned:
 	// its path says nothing of what is in it.
 	ContentDigest string `json:"content_digest,omitempty"`

@@ -126,6 +126,7 @@ func (x *identifier) laneParts(lane int) []facet {
 	if d.Provider != provider.Scripted { // whose replies go by the name
 		shown.Name = ""
 	}
+	shown.Script = ""                                    // its digest is here
 	shown.Account = ""                                   // a key, whoever's, changes no reply
 	shown.Build, shown.Profile, shown.Alias = "", "", "" // the fields that they filled are here
 	// these act through other parts

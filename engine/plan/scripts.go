@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/agentclash/agentclash/engine/provider"
@@ -15,12 +16,15 @@ type Script struct {
 	Digest *string
 }
 
+// ScriptFile is what the replies of a scripted model are read from.
+func (d Deployment) ScriptFile() string { return cmp.Or(d.Script, d.Model) }
+
 // Scripts are those of the plan's agents, judges and users.
 func (p *Plan) Scripts() []Script {
 	var list []Script
 	for i := range p.Agents {
 		if d := &p.Agents[i].Deployment; d.Provider == provider.Scripted {
-			list = append(list, Script{fmt.Sprintf("deployment %q", d.Name), d.Model, &d.ContentDigest})
+			list = append(list, Script{fmt.Sprintf("deployment %q", d.Name), d.ScriptFile(), &d.ContentDigest})
 		}
 	}
 	for i := range p.Judges {

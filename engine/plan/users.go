@@ -58,7 +58,7 @@ func simulatorModel(agents []RunAgent, lane int, name string) (SimulatorModel, e
 	d := agents[lane].Deployment
 	m := SimulatorModel{Lane: lane, Name: name, Provider: d.Provider, Model: cmp.Or(name, d.Model), BaseURL: d.BaseURL, Account: d.Account}
 	if d.Provider == provider.Scripted {
-		m.Script = d.Model // it has no other model, and plays all users
+		m.Script = d.ScriptFile() // it has no other model, and plays all users
 	}
 	head, _, slashed := strings.Cut(name, "/")
 	known := slices.ContainsFunc(provider.Names(), func(p string) bool { return strings.EqualFold(p, head) })
