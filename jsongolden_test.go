@@ -29,12 +29,11 @@ var noJSON = map[string]string{
 
 // jsonLines are the lines that are run with --json, where it is not the first of help.
 var jsonLines = map[string]string{
-	"agentclash serve":           "agentclash serve --port 0 --json",
-	"agentclash eval start":      "agentclash eval start --pack my-pack.yaml --deployment next",
-	"agentclash run retry":       "agentclash run retry latest --failed",
-	"agentclash baseline export": "agentclash baseline export - --json",
-	"agentclash run resume":      "agentclash run resume latest --budget-usd 20",
-	"agentclash run scorecard":   "agentclash run scorecard $(agentclash run agents --json --query .items[0].run_agent_id) --json",
+	"agentclash serve":         "agentclash serve --port 0 --json",
+	"agentclash eval start":    "agentclash eval start --pack my-pack.yaml --deployment next",
+	"agentclash run retry":     "agentclash run retry latest --failed",
+	"agentclash run resume":    "agentclash run resume latest --budget-usd 20",
+	"agentclash run scorecard": "agentclash run scorecard $(agentclash run agents --json --query .items[0].run_agent_id) --json",
 }
 
 // jsonErrors are errors as programs read them, by the class that they are of.
