@@ -38,9 +38,12 @@ func CheckRepo(a *cli.App, d plan.Deployment) error {
 	if secret == "" {
 		return nil
 	}
-	at, err := url.Parse(to)
-	if err != nil || loopback(at.Hostname()) {
-		return nil // what is no address is refused where it is used
+	at, err := url.Parse(strings.TrimSpace(to)) // as clients read it
+	if err != nil {
+		return cli.Usage("deployment %q is the repository's, and its address is none", d.Name)
+	}
+	if loopback(at.Hostname()) {
+		return nil
 	}
 	trusted, err := a.Setting(config.TrustedHosts, nil)
 	if err != nil {
