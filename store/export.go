@@ -87,6 +87,12 @@ func (x *exporter) start(ctx context.Context, runID string) error {
 	if err := json.Unmarshal(out.Plan, &planned); err != nil {
 		return fmt.Errorf("%w: its plan: %w", ErrCorrupt, err)
 	}
+	if planned.Imported { // which is a matter of this store
+		planned.Imported = false
+		if out.Plan, err = json.Marshal(planned); err != nil {
+			return err
+		}
+	}
 	out.Pack = planned.Pack // whose name is that of the day
 	x.pack, x.digest = r.PackID, r.Pack.Digest
 	rows, err := x.tx.QueryContext(ctx, "SELECT "+agentColumns+" WHERE r.uid = ? ORDER BY a.id", runID)

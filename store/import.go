@@ -112,7 +112,7 @@ func (m *importer) insertRun(r bundle.Run, pack int64) error {
 	if err := json.Unmarshal(r.Plan, &planned); err != nil {
 		return fmt.Errorf("read the plan: %w", err)
 	}
-	planned.Workspace = m.ws
+	planned.Workspace, planned.Imported = m.ws, true
 	document, err := json.Marshal(planned)
 	if err != nil {
 		return err

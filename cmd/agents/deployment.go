@@ -205,7 +205,7 @@ func ResolveSpec(a *cli.App, s DeploymentSpec) (plan.Deployment, error) {
 			return plan.Deployment{}, cli.Usage("--account: %w", err)
 		}
 	}
-	if s.BaseURL != "" {
+	if s.BaseURL = strings.TrimSpace(s.BaseURL); s.BaseURL != "" {
 		if _, err := newServerClient(server{Provider: key, baseURL: s.BaseURL}, ""); err != nil {
 			return plan.Deployment{}, cli.Usage("--base-url: %w", err)
 		}

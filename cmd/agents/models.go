@@ -79,6 +79,9 @@ type Target struct {
 // Clients makes the clients of a plan. Everything that is missing is said at
 // once.
 func Clients(a *cli.App, p *plan.Plan) (ModelClients, error) {
+	if err := checkImported(a, p); err != nil {
+		return ModelClients{}, err
+	}
 	var c ModelClients
 	var errs []error
 	open := func(t Target) provider.Client {

@@ -34,13 +34,56 @@ func readRepoAgent(a *cli.App, file string) (agentSpec, error) {
 // CheckRepo refuses a deployment of the repository that would send a secret to a
 // host that nobody on this machine has trusted.
 func CheckRepo(a *cli.App, d plan.Deployment) error {
+	return checkTrusted(a, fmt.Sprintf("deployment %q is the repository's, and", d.Name), d)
+}
+
+// checkImported refuses the same of a run that came in a bundle: its plan is
+// somebody else's as well, and is followed when the run is retried or resumed.
+func checkImported(a *cli.App, p *plan.Plan) error {
+	if !p.Imported {
+		return nil
+	}
+	for _, agent := range p.Agents {
+		if err := checkTrusted(a, fmt.Sprintf("run %s was imported, and its deployment %q", p.Name, agent.Deployment.Name), agent.Deployment); err != nil {
+			return err
+		}
+	}
+	for _, m := range p.Simulators {
+		d := plan.Deployment{Provider: m.Provider, BaseURL: m.BaseURL, Account: m.Account}
+		if err := checkTrusted(a, fmt.Sprintf("run %s was imported, and its simulated users", p.Name), d); err != nil {
+			return err
+		}
+	}
+	return CheckImportedJudges(a, p, p.Judges)
+}
+
+// CheckImportedJudges is that for the judges of a run which is rescored.
+func CheckImportedJudges(a *cli.App, p *plan.Plan, judges []plan.JudgeModel) error {
+	if !p.Imported {
+		return nil
+	}
+	for _, m := range judges {
+		d := plan.Deployment{Provider: m.Provider, BaseURL: m.BaseURL, Account: m.Account}
+		if err := checkTrusted(a, fmt.Sprintf("run %s was imported, and its judge %q", p.Name, m.Name), d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkTrusted refuses what would send a secret to a host that is not trusted. Who
+// begins the sentence that says so.
+func checkTrusted(a *cli.App, who string, d plan.Deployment) error {
 	to, secret := sends(d)
 	if secret == "" {
 		return nil
 	}
-	at, err := url.Parse(to)
-	if err != nil || loopback(at.Hostname()) {
-		return nil // what is no address is refused where it is used
+	at, err := url.Parse(strings.TrimSpace(to)) // as clients read it
+	if err != nil {
+		return cli.Usage("%s would send %s to what is no address", who, secret)
+	}
+	if loopback(at.Hostname()) {
+		return nil
 	}
 	trusted, err := a.Setting(config.TrustedHosts, nil)
 	if err != nil {
@@ -51,7 +94,7 @@ func CheckRepo(a *cli.App, d plan.Deployment) error {
 		return nil
 	}
 	return (&cli.Failure{Status: cli.StatusNoPermission, Code: "permission_denied",
-		Err: fmt.Errorf("deployment %q is the repository's, and would send %s to %s, which is not trusted", d.Name, secret, at.Host)}).
+		Err: fmt.Errorf("%s would send %s to %s, which is not trusted", who, secret, at.Host)}).
 		Hint("if you trust it with secrets: agentclash config set trusted_hosts %s", strings.Join(append(hosts, strings.ToLower(at.Host)), ","))
 }
 

@@ -276,7 +276,8 @@ func RunEvalStart(ctx context.Context, a *cli.App, o StartOptions) error {
 	if err := decideBy(ctx, a, planned, o); err != nil {
 		return err
 	}
-	if o.Tape.player == nil { // which opens no script either
+	if o.Tape.player == nil { // which sends nothing, and opens no script either
+		selector.SaySecrets(a, p)
 		if err := agents.DigestScripts(a, planned); err != nil {
 			return err
 		}

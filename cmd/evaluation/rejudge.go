@@ -174,6 +174,9 @@ func (r *rescoring) openQuestions(ctx context.Context, from *store.Deciding, jud
 
 // askJudges asks about the groups, several at once.
 func askJudges(ctx context.Context, a *cli.App, db *store.DB, r rejudged) error {
+	if err := agents.CheckImportedJudges(a, &r.plan, r.judging.Judges()); err != nil {
+		return err
+	}
 	clients, secrets, err := agents.JudgeClients(a, r.judging.Judges())
 	if err != nil {
 		return err

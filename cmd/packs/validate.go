@@ -229,6 +229,9 @@ func sayOthers(a *cli.App, others []string) {
 }
 
 func validateFile(a *cli.App, file string) (pack.Problems, error) {
-	_, problems, err := selector.PackFile(a, file)
+	p, problems, err := selector.PackFile(a, file)
+	if err == nil && problems.Err() == nil {
+		selector.SaySecrets(a, p)
+	}
 	return problems, err
 }

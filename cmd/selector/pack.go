@@ -69,6 +69,21 @@ func builtin(name string) (*pack.Pack, error) {
 	return p, err
 }
 
+// saidSecrets are how many uses of secrets are said one by one.
+const saidSecrets = 20
+
+// SaySecrets says where a pack's own tools send secrets of the user's: a pack is often
+// somebody else's, and names any of them.
+func SaySecrets(a *cli.App, p *pack.Pack) {
+	uses := p.SecretUses()
+	for _, u := range uses[:min(len(uses), saidSecrets)] {
+		a.Say("note: %s", view.SanitizeLine(u.String()))
+	}
+	if more := len(uses) - saidSecrets; more > 0 {
+		a.Say("note: and it sends secrets in %d more ways: agentclash challenge-pack show PACK --manifest has all", more)
+	}
+}
+
 // RunnablePack is loadPack for a pack that is to be run: what keeps this version
 // from running it is an error, other warnings are said.
 func RunnablePack(ctx context.Context, a *cli.App, selector string) (*pack.Pack, error) {

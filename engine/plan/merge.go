@@ -44,7 +44,7 @@ func Merge(parts []Plan, src *pack.Pack, req Request) (*Plan, error) {
 	for _, part := range parts {
 		s := part.Options.Shard
 		p.Merged = append(p.Merged, MergedRun{RunID: part.RunID, Name: part.Name, Shard: s.String(), Cases: len(part.Cases)})
-		p.Cache = p.Cache || part.Cache
+		p.Cache, p.Imported = p.Cache || part.Cache, p.Imported || part.Imported
 		for _, id := range part.Affected {
 			if !slices.Contains(p.Affected, id) {
 				p.Affected = append(p.Affected, id)

@@ -45,6 +45,9 @@ type Plan struct {
 	// Merged are the runs that this one was put together from, by shard; none for a
 	// run that was executed.
 	Merged []MergedRun `json:"merged_from,omitempty"`
+	// Imported says that the run, or one that it repeats or is put together from, came
+	// from elsewhere: its deployments are not to be believed with secrets.
+	Imported bool `json:"imported,omitempty"`
 	// Until is the test that ends the run once it has decided; nil runs every trial.
 	Until *sequential.Test `json:"until_decided,omitempty"`
 	// Prices are the list prices of the day the run was planned, for models
