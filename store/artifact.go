@@ -206,9 +206,22 @@ func (db *DB) Artifact(ctx context.Context, ws, selector string) (Artifact, erro
 }
 
 // ReadArtifact writes the bytes of an artifact. The last part is handed on only
-// when length and SHA-256 of the whole are what was stored: else ErrCorrupt.
+// when length and SHA-256 of the whole are what was stored: else ErrCorrupt. One that
+// was deleted meanwhile is ErrNotFound.
 func (db *DB) ReadArtifact(ctx context.Context, a Artifact, to io.Writer) error {
 	doing := fmt.Sprintf("read artifact %q", a.ID)
+	err := db.readArtifact(ctx, doing, a, to)
+	if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrNotFound) && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	var there bool // its rows, and its bytes, may be another's by now
+	if e := db.r.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM artifacts WHERE uid = ?)", a.ID).Scan(&there); e != nil || there {
+		return err
+	}
+	return fmt.Errorf("%s: %w: it was deleted meanwhile", doing, ErrNotFound)
+}
+
+func (db *DB) readArtifact(ctx context.Context, doing string, a Artifact, to io.Writer) error {
 	want, err := hex.DecodeString(a.SHA256)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)

@@ -115,6 +115,43 @@ func TestBuildVersions(t *testing.T) {
 	}
 }
 
+// deleting deletes an artifact and its bytes when the first of them is written.
+type deleting struct {
+	t    *testing.T
+	db   *store.DB
+	a    store.Artifact
+	done bool
+}
+
+func (d *deleting) Write(p []byte) (int, error) {
+	if !d.done {
+		d.done = true
+		_, err := d.db.RemoveArtifact(d.t.Context(), d.a, false)
+		must(d.t, err)
+		_, err = d.db.GC(d.t.Context(), false)
+		must(d.t, err)
+	}
+	return len(p), nil
+}
+
+// TestArtifactDeletedWhileRead: nothing is wrong with a store from which an artifact
+// was deleted.
+func TestArtifactDeletedWhileRead(t *testing.T) {
+	t.Parallel()
+	ctx, db := t.Context(), fresh(t)
+	large := make([]byte, 3<<20+17)
+	for i := range large {
+		large[i] = byte(rand.IntN(256))
+	}
+	a, err := db.SaveArtifact(ctx, store.Artifact{Type: "notes", ContentType: "text/plain", Visibility: "workspace", Metadata: json.RawMessage(`{}`)}, bytes.NewReader(large))
+	must(t, err)
+	for _, when := range []string{"in the middle", "before"} {
+		if err := db.ReadArtifact(ctx, a, &deleting{t: t, db: db, a: a, done: when == "before"}); !errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+}
+
 func TestArtifacts(t *testing.T) {
 	t.Parallel()
 	ctx, db := t.Context(), fresh(t)

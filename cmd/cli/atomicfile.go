@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/agentclash/agentclash/engine/filelock"
 )
@@ -118,8 +119,13 @@ func newBeside(path string) (*os.File, error) {
 	return f, nil
 }
 
+// writeThrough writes to what is no ordinary file. A pipe that nobody reads is an error:
+// to wait for a reader could not be interrupted.
 func writeThrough(path string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ENXIO) {
+		return &fs.PathError{Op: "write", Path: path, Err: errors.New("it is a pipe that nobody reads")}
+	}
 	if err != nil {
 		return err
 	}

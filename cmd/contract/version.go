@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/view"
@@ -62,7 +63,7 @@ func NewCompletion(a *cli.App) *cobra.Command {
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return cli.Usage("completion takes the name of a shell: %v", shells)
+				return cli.Usage("completion takes the name of a shell: %s", strings.Join(shells, ", "))
 			}
 			return nil
 		},
@@ -82,7 +83,7 @@ func NewCompletion(a *cli.App) *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(a.Process.Out)
 			}
-			return cli.Usage("no completion for %q: choose one of %v", args[0], shells)
+			return cli.Usage("no completion for %q: choose one of %s", args[0], strings.Join(shells, ", "))
 		},
 	}
 }
