@@ -155,7 +155,7 @@ func TestLongNames(t *testing.T) {
 		},
 		"agents": func(r *page.Report) { r.Agents[0].Label, r.Agents[0].Model, r.Agents[0].Reason = long, long, long },
 		"many": func(r *page.Report) {
-			for i := range 20_000 {
+			for i := range 8_000 {
 				t := r.Trials[1]
 				t.TrialID, t.CaseKey, t.Code, t.Phase, t.Why = fmt.Sprintf("0190aaaa-0000-7000-9000-%012d", i), fmt.Sprint(i, long[:200]), long[:50], long[:50], long[:500]
 				r.Trials = append(r.Trials, t)
@@ -163,7 +163,7 @@ func TestLongNames(t *testing.T) {
 			r.Read = func(string) (page.Evidence, error) { return page.Evidence{}, nil }
 		},
 		"artifacts": func(r *page.Report) {
-			for range 5000 {
+			for range 400 {
 				r.Artifacts = append(r.Artifacts, view.Artifact{ID: "a", Name: long[:100_000], Size: 1 << 30, Metadata: json.RawMessage(`{}`)})
 			}
 		},
