@@ -65,10 +65,10 @@ func UnderPolicies(ctx context.Context, a *cli.App, p *plan.Plan, before float64
 	return nil
 }
 
-// Reserve has a run counted while nobody else is: store makes it one that goes on,
+// Reserve has a run counted while nobody else is: begin makes it one that goes on,
 // once policies have been asked again, since others may have begun after it was
 // planned. Resumed says that it goes on with what it has spent.
-func Reserve(ctx context.Context, a *cli.App, p *plan.Plan, resumed bool, store func() error) error {
+func Reserve(ctx context.Context, a *cli.App, p *plan.Plan, resumed bool, begin func() error) error {
 	home, err := a.Home()
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func Reserve(ctx context.Context, a *cli.App, p *plan.Plan, resumed bool, store 
 	if resumed && p.Options.BudgetUSD > 0 {
 		p.SetCharged(before)
 	}
-	return store()
+	return begin()
 }
 
 // dust is what sums of dollars are wrong by, and more.

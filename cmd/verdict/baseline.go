@@ -219,12 +219,7 @@ func listBaselines(ctx context.Context, a *cli.App, list func(*store.DB, string)
 	for _, m := range marks {
 		page.Items = append(page.Items, view.BaselineEntry{PackSlug: m.PackSlug, Bookmark: bookmark(m, "")})
 	}
-	return a.Print(page, func(w io.Writer, o view.Options) error {
-		if len(marks) == 0 {
-			a.Say("! no baseline is set: agentclash baseline set RUN")
-		}
-		return view.BaselineList(w, page, o)
-	})
+	return cli.PrintPage(a, page, "no baseline is set: agentclash baseline set RUN", view.BaselineList)
 }
 
 // pickBaseline finds the baseline of a name of the pack that was named, or of the
