@@ -30,6 +30,7 @@ var noJSON = map[string]string{
 // jsonLines are the lines that are run with --json, where it is not the first of help.
 var jsonLines = map[string]string{
 	"agentclash serve":         "agentclash serve --port 0 --json",
+	"agentclash sandbox gc":    "TMPDIR=$WORLD DOCKER_HOST=tcp://127.0.0.1:1 agentclash sandbox gc --dry-run --json", // an engine has others' boxes too
 	"agentclash eval start":    "agentclash eval start --pack my-pack.yaml --deployment next",
 	"agentclash run retry":     "agentclash run retry latest --failed",
 	"agentclash run resume":    "agentclash run resume latest --budget-usd 20",

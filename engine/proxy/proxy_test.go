@@ -777,6 +777,7 @@ func TestSilence(t *testing.T) {
 	t.Cleanup(func() { close(hang) }) // before the server is closed
 	b := newBox(t, proxy.Options{Upstream: &proxy.Upstream{Provider: provider.OpenAI, BaseURL: u.URL}, CallTime: 50 * time.Millisecond})
 	res, got := b.post(t, formats[1].path, formats[1].body)
+	b.w.wait(t, 1)
 	if res.StatusCode != 504 || b.w.failed[0].Code != provider.Timeout {
 		t.Errorf("got %d: %s; told %v", res.StatusCode, got, b.w.failed)
 	}
@@ -812,6 +813,7 @@ default:
 			outer := newBox(t, o)
 			res, got := outer.post(t, f.path, f.body)
 			outer.w.wait(t, 1)
+			inner.w.wait(t, 1)
 			if res.StatusCode != 200 || len(outer.w.done) != 1 {
 				t.Fatalf("got %d: %s; %v", res.StatusCode, got, outer.w.failed)
 			}
@@ -838,6 +840,7 @@ default:
 	}
 	b := newBox(t, proxy.Options{Client: scripted.New(script), Rename: "s.yaml"})
 	res, got := b.post(t, formats[0].path, formats[0].body)
+	b.w.wait(t, 1)
 	if res.StatusCode != 429 || res.Header.Get("Retry-After") != "2" || !strings.Contains(got, "slow down") || len(b.w.failed) != 1 {
 		t.Errorf("got %d %v: %s", res.StatusCode, res.Header, got)
 	}
@@ -846,9 +849,7 @@ default:
 // TestAProviderThatIsNotThere is told, but not where it would have been.
 func TestAProviderThatIsNotThere(t *testing.T) {
 	t.Parallel()
-	gone := httptest.NewServer(http.NotFoundHandler())
-	at := gone.Listener.Addr().String()
-	gone.Close()
+	const at = "127.0.0.1:1" // nobody listens
 	b := newBox(t, proxy.Options{Upstream: &proxy.Upstream{Provider: provider.OpenAI, BaseURL: "http://" + at, Key: realKey}})
 	res, got := b.post(t, formats[1].path, formats[1].body)
 	b.w.wait(t, 1)

@@ -19,20 +19,21 @@ import (
 
 	"github.com/agentclash/agentclash/sandbox"
 	"github.com/agentclash/agentclash/sandbox/docker"
+	"github.com/agentclash/agentclash/sandbox/guestbox"
 )
 
-// running are the ids of an owner's containers that run.
-func running(t testing.TB, o docker.Options) []string {
+// running are the ids of an owner's containers that run, by their trials.
+func running(t testing.TB, o docker.Options) map[string]string {
 	t.Helper()
-	all, err := raw(t).ContainerList(context.Background(), container.ListOptions{Filters: filters.NewArgs(filters.Arg("label", "dev.agentclash.owner="+o.Owner))})
+	all, err := raw(t).ContainerList(context.Background(), container.ListOptions{Filters: filters.NewArgs(filters.Arg("label", guestbox.LabelOwner+"="+o.Owner))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ids []string
+	trials := map[string]string{}
 	for _, c := range all {
-		ids = append(ids, c.ID[:12])
+		trials[c.Labels[guestbox.LabelTrial]] = c.ID[:12]
 	}
-	return ids
+	return trials
 }
 
 func warmSpec(trial string) sandbox.Spec {
@@ -45,14 +46,9 @@ func warmSpec(trial string) sandbox.Spec {
 // warm has a box started, and waits until its container runs.
 func warm(t testing.TB, p *docker.Provider, o docker.Options, ctx context.Context, spec sandbox.Spec) (id string) {
 	t.Helper()
-	before := running(t, o)
 	p.Warm(ctx, spec)
 	await(t, "the warm box's container runs", func() bool {
-		for _, c := range running(t, o) {
-			if !slices.Contains(before, c) {
-				id = c
-			}
-		}
+		id = running(t, o)[spec.Labels.TrialID]
 		return id != ""
 	})
 	return id
@@ -228,14 +224,14 @@ func TestWarmBoxesMakeRoomOnce(t *testing.T) {
 	release := sync.OnceFunc(func() { close(hold) })
 	defer release()
 	warm(t, p, o, t.Context(), warmSpec("warm-1"))
-	kept := warm(t, p, o, t.Context(), warmSpec("warm-2"))
+	warm(t, p, o, t.Context(), warmSpec("warm-2"))
 	warm(t, p, o, t.Context(), warmSpec("warm-3"))
 	ready.Store(true)
 	opened := openLater(t.Context(), p, warmSpec("1"))
 	<-removed
 	time.Sleep(2500 * time.Millisecond) // it asks at least twice
-	if !slices.Contains(running(t, o), kept) {
-		t.Error("a second box was ended for the memory that one gives back")
+	if left := running(t, o); len(left) < 2 {
+		t.Errorf("of three boxes %v are left, want two: one gives back the memory that is asked for", left)
 	}
 	release()
 	if got := <-opened; got.err != nil {

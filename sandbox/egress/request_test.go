@@ -123,9 +123,6 @@ func TestWhatCannotBeSent(t *testing.T) {
 
 func TestPhases(t *testing.T) {
 	t.Parallel()
-	closed := server(t, "127.0.0.1:0", nil)
-	gone := portAt(closed)
-	closed.Close()
 	hang := make(chan struct{})
 	s := server(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -147,7 +144,7 @@ func TestPhases(t *testing.T) {
 	d := New(Options{Policy: policy(t, "127.0.0.0/8"), Resolver: &names{}})
 	for url, want := range map[string]Phase{
 		"http://nowhere.test/":        PhaseDNS,
-		"http://127.0.0.1:" + gone:    PhaseConnect,
+		"http://127.0.0.1:1":          PhaseConnect,
 		"https://" + plain:            PhaseTLS,
 		"http://" + plain + "/long":   PhaseBody,
 		"http://" + plain + "/cut":    PhaseBody,
