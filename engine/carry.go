@@ -106,7 +106,7 @@ func (a *attempt) judgedSoFar(events []event.Event) (judged, error) {
 			}
 		}
 	}
-	asked := map[string]event.Event{} // questions without a reply so far
+	asked := map[sample]event.Event{} // questions without a reply so far
 	for _, e := range events {
 		if err := j.take(a.run.plan, e, asked); err != nil {
 			return j, err
@@ -123,9 +123,15 @@ func (a *attempt) judgedSoFar(events []event.Event) (judged, error) {
 	return j, nil
 }
 
+// sample is a judge's question, as often as it is asked.
+type sample struct {
+	questionID, model string
+	index             int
+}
+
 // take looks at one event for what was used, and for which question a reply
 // that stands belongs to.
-func (j *judged) take(p *plan.Plan, e event.Event, asked map[string]event.Event) error {
+func (j *judged) take(p *plan.Plan, e event.Event, asked map[sample]event.Event) error {
 	switch e.Type {
 	case event.TrialQueued:
 		q, err := event.Decode[event.Queue](e)
@@ -141,7 +147,7 @@ func (j *judged) take(p *plan.Plan, e event.Event, asked map[string]event.Event)
 		return err
 	case event.JudgeStarted:
 		q, err := event.Decode[event.JudgeCall](e)
-		asked[fmt.Sprint(q.QuestionID, q.JudgeModel, q.SampleIndex)] = e
+		asked[sample{q.QuestionID, q.JudgeModel, q.SampleIndex}] = e
 		return err
 	case event.JudgeDone:
 		r, err := event.Decode[event.JudgeReply](e)
@@ -149,7 +155,7 @@ func (j *judged) take(p *plan.Plan, e event.Event, asked map[string]event.Event)
 			return err
 		}
 		j.reply(p, r)
-		of := fmt.Sprint(r.QuestionID, r.JudgeModel, r.SampleIndex)
+		of := sample{r.QuestionID, r.JudgeModel, r.SampleIndex}
 		if q, ok := asked[of]; ok && j.standing[e.Sequence] {
 			j.standing[q.Sequence] = true
 		}

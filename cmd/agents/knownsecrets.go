@@ -2,6 +2,7 @@ package agents
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -110,12 +111,13 @@ func referring(ctx context.Context, db *store.DB, r store.Run) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	texts := []string{string(s.Manifest), fmt.Sprint(planned.Judges, planned.Simulators)}
-	for _, agent := range planned.Agents {
-		texts = append(texts, fmt.Sprint(agent.Deployment))
-	}
-	for _, account := range accounts {
-		texts = append(texts, fmt.Sprint(account))
+	texts := []string{string(s.Manifest)}
+	for _, refers := range []any{planned, accounts} {
+		text, err := json.Marshal(refers) // whole, with what is behind pointers
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, string(text))
 	}
 	return texts, nil
 }
