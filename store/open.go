@@ -97,7 +97,7 @@ func (db *DB) openReading(ctx context.Context) error {
 	}
 	err = db.openFile(ctx, url.Values{"mode": {"ro"}})
 	if err != nil && noRoomForLog(err) {
-		if err := db.mergedOnly(); err != nil {
+		if err := db.mergedOnly(err); err != nil {
 			return fmt.Errorf("%s: %w", doing, err)
 		}
 		err = db.openFile(ctx, url.Values{"mode": {"ro"}, "immutable": {"1"}})
@@ -109,10 +109,14 @@ func (db *DB) openReading(ctx context.Context) error {
 }
 
 // mergedOnly says whether the file alone holds everything, so that it may be
-// read without the log beside it. Whoever writes keeps a log, so nobody does.
-func (db *DB) mergedOnly() error {
+// read without the log beside it, for which there was no room. Whoever writes keeps a
+// log, so nobody does.
+func (db *DB) mergedOnly(noRoom error) error {
 	if size, err := fileSize(db.path + "-wal"); err != nil || size == 0 {
 		return err
+	}
+	if kind, _ := classify(noRoom); errors.Is(kind, ErrFull) {
+		return fmt.Errorf("its last changes lie in %q and cannot be read without room beside it: %w", db.path+"-wal", ErrFull)
 	}
 	return fmt.Errorf("its last changes lie in %q and cannot be read without writing beside it: %w; make the directory writable, or copy it", db.path+"-wal", ErrReadOnly)
 }
