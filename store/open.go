@@ -89,10 +89,11 @@ func (db *DB) alone(ctx context.Context, how url.Values, fn func(*sql.DB) error)
 func (db *DB) openReading(ctx context.Context) error {
 	doing := fmt.Sprintf("open store %q for reading", db.path)
 	size, err := fileSize(db.path)
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
-	case size == 0:
+	}
+	db.file, _ = os.Stat(db.path) // which one it is, if there is one: before it is read
+	if size == 0 {
 		return db.fail(doing, db.openEmpty(ctx))
 	}
 	err = db.openFile(ctx, url.Values{"mode": {"ro"}})
@@ -100,6 +101,7 @@ func (db *DB) openReading(ctx context.Context) error {
 		if err := db.mergedOnly(err); err != nil {
 			return fmt.Errorf("%s: %w", doing, err)
 		}
+		db.still = true
 		err = db.openFile(ctx, url.Values{"mode": {"ro"}, "immutable": {"1"}})
 	}
 	if errors.Is(err, errUnborn) {
@@ -149,6 +151,7 @@ func (db *DB) openEmpty(ctx context.Context) error {
 		return errors.Join(err, memory.Close())
 	}
 	db.schema = len(steps)
+	db.still = true
 	db.r = memory
 	return nil
 }
