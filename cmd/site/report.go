@@ -95,6 +95,9 @@ func writePage(ctx context.Context, a *cli.App, db *store.DB, r store.Run, again
 		counted := &counter{w: w}
 		d.LeftOut, err = page.Write(counted, rep)
 		d.Bytes = counted.n
+		if err == nil { // one that was removed while it was read is not told in halves
+			_, err = db.Run(ctx, r.Workspace, r.ID)
+		}
 		return err
 	}
 	if file == cli.StdoutPath {
