@@ -239,7 +239,7 @@ function dimensions() {
   const keys = [...new Set(data.agents.flatMap((a) => Object.keys(a.dimensions || {})))];
   if (keys.length === 0) return null;
   return section('dimensions', 'Dimensions', h('div', { class: 'dims' }, keys.map((k) => wide(h('table', { class: 'plain dim' }, h('caption', {}, name(k)), h('thead', { class: 'sr' }, h('tr', {}, th('Agent'), th('Bar'), th('Score'), th('Trials'))),
-    h('tbody', {}, data.agents.filter((a) => a.dimensions[k]).map((a) => {
+    h('tbody', {}, data.agents.filter((a) => Object.hasOwn(a.dimensions, k)).map((a) => {
       const d = a.dimensions[k];
       return h('tr', {}, h('th', { scope: 'row' }, name(a.label)), h('td', { class: 'barcell' }, bar(d.score, `${a.label} ${score(d.score)}`)), num(d.state === 'available' ? score(d.score) : seen(d.state)), num(h('span', { class: 'muted' }, 'n ' + d.n)));
     })))))));
