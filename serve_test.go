@@ -281,6 +281,8 @@ func TestLargeReportInBrowser(t *testing.T) {
 		w.do(chromedp.Evaluate(`document.querySelectorAll('details').forEach((e) => e.open = true)`, nil))
 		is(w, `document.querySelectorAll('.step').length > 2`, true)
 		if name == "hostile" {
+			is(w, `document.querySelectorAll('#dimensions table').length === 3 && document.querySelectorAll('#dimensions tbody tr').length === 3`, true)
+			w.await(`[...document.querySelectorAll('.stepbody pre')].some((e) => e.textContent.includes('"__proto__": "` + pagetest.OfNobody + `"'))`) // a step is filled once it is open
 			is(w, `document.querySelectorAll('#expected .diff .add, #artifacts td').length > 1`, true)
 			is(w, `[...document.querySelectorAll('a, area, form')].every((e) => /^(file:|$)/.test(new URL(e.href || '', location.href).protocol))`, true)
 		}

@@ -90,11 +90,29 @@ func (db *DB) shrink(ctx context.Context) error {
 		return err
 	}
 	if free*vacuumShare >= pages && free > 0 {
-		if err := db.patiently(ctx, func() error { _, err := db.w.ExecContext(ctx, "VACUUM"); return err }); err != nil {
+		if err := db.vacuum(ctx); err != nil {
 			return err
 		}
 	}
 	_, err = db.w.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)") // what a reader still needs stays until the next time
+	return err
+}
+
+// vacuum writes the file anew. The copy that SQLite makes on the way is as large as the
+// store, so that one goes to a file in the directory for temporary files: memory may
+// not have the room.
+func (db *DB) vacuum(ctx context.Context) (err error) {
+	if _, err := db.w.ExecContext(ctx, "PRAGMA temp_store = FILE"); err != nil { // it has one connection
+		return err
+	}
+	defer func() {
+		_, back := db.w.ExecContext(context.WithoutCancel(ctx), "PRAGMA temp_store = MEMORY")
+		err = errors.Join(err, back)
+	}()
+	err = db.patiently(ctx, func() error { _, err := db.w.ExecContext(ctx, "VACUUM"); return err })
+	if kind, _ := classify(err); errors.Is(kind, ErrFull) {
+		return fmt.Errorf("a copy of %q needs room, beside it and in the directory for temporary files: %w", db.path, ErrFull)
+	}
 	return err
 }
 

@@ -315,3 +315,47 @@ func TestTwoProcesses(t *testing.T) {
 		}
 	}
 }
+
+// What lies at the path of a store that is read may become another one, or change where
+// the change cannot be followed. Both are told; what a log makes seen is not.
+func TestStale(t *testing.T) {
+	t.Parallel()
+	dir := mounted(t, "size=16m")
+	path := filepath.Join(dir, "a.db")
+	reading := func() *store.DB {
+		t.Helper()
+		db, err := store.Open(t.Context(), store.Options{Path: path, ReadOnly: true})
+		must(t, err)
+		t.Cleanup(func() { db.Close() })
+		return db
+	}
+	is := func(db *store.DB, when string, want bool) {
+		t.Helper()
+		if db.Stale() != want {
+			t.Errorf("%s: stale is %v", when, !want)
+		}
+	}
+	none := reading()
+	is(none, "without a file", false)
+	home(t, dir, true)
+	is(none, "with a file that was made later", true)
+
+	must(t, syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+	still := reading()
+	is(still, "where nobody writes", false)
+	must(t, syscall.Mount("", dir, "", syscall.MS_REMOUNT, ""))
+	followed := reading()
+	writer := open(t, path)
+	is(writer, "a writer", false)
+	endedRun(t, writer, 2)
+	is(still, "when somebody writes", true)
+	is(followed, "when somebody writes and it is followed", false)
+	if _, n, err := followed.Runs(t.Context(), store.RunFilter{}); err != nil || n != 2 {
+		t.Errorf("%d runs are followed, %v", n, err)
+	}
+
+	must(t, os.Rename(path, path+".old"))
+	is(followed, "removed", true)
+	copyFile(t, path+".old", path)
+	is(followed, "replaced", true)
+}

@@ -135,5 +135,5 @@ func noRoomForLog(err error) bool {
 		return false
 	}
 	code := se.Code()
-	return code&0xff == sqlitecode.SQLITE_CANTOPEN || code&0xff == sqlitecode.SQLITE_READONLY
+	return code&0xff == sqlitecode.SQLITE_CANTOPEN || code&0xff == sqlitecode.SQLITE_READONLY || code == sqlitecode.SQLITE_IOERR_SHMSIZE
 }

@@ -89,17 +89,19 @@ func (db *DB) alone(ctx context.Context, how url.Values, fn func(*sql.DB) error)
 func (db *DB) openReading(ctx context.Context) error {
 	doing := fmt.Sprintf("open store %q for reading", db.path)
 	size, err := fileSize(db.path)
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
-	case size == 0:
+	}
+	db.file, _ = os.Stat(db.path) // which one it is, if there is one: before it is read
+	if size == 0 {
 		return db.fail(doing, db.openEmpty(ctx))
 	}
 	err = db.openFile(ctx, url.Values{"mode": {"ro"}})
 	if err != nil && noRoomForLog(err) {
-		if err := db.mergedOnly(); err != nil {
+		if err := db.mergedOnly(err); err != nil {
 			return fmt.Errorf("%s: %w", doing, err)
 		}
+		db.still = true
 		err = db.openFile(ctx, url.Values{"mode": {"ro"}, "immutable": {"1"}})
 	}
 	if errors.Is(err, errUnborn) {
@@ -109,10 +111,14 @@ func (db *DB) openReading(ctx context.Context) error {
 }
 
 // mergedOnly says whether the file alone holds everything, so that it may be
-// read without the log beside it. Whoever writes keeps a log, so nobody does.
-func (db *DB) mergedOnly() error {
+// read without the log beside it, for which there was no room. Whoever writes keeps a
+// log, so nobody does.
+func (db *DB) mergedOnly(noRoom error) error {
 	if size, err := fileSize(db.path + "-wal"); err != nil || size == 0 {
 		return err
+	}
+	if kind, _ := classify(noRoom); errors.Is(kind, ErrFull) {
+		return fmt.Errorf("its last changes lie in %q and cannot be read without room beside it: %w", db.path+"-wal", ErrFull)
 	}
 	return fmt.Errorf("its last changes lie in %q and cannot be read without writing beside it: %w; make the directory writable, or copy it", db.path+"-wal", ErrReadOnly)
 }
@@ -145,6 +151,7 @@ func (db *DB) openEmpty(ctx context.Context) error {
 		return errors.Join(err, memory.Close())
 	}
 	db.schema = len(steps)
+	db.still = true
 	db.r = memory
 	return nil
 }

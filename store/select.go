@@ -116,6 +116,13 @@ func (db *DB) selectRun(ctx context.Context, ws, selector string) (int64, error)
 	return c.pick("run", selector)
 }
 
+// AnyRun says whether the id of a run, in any workspace, ends in these digits.
+func (db *DB) AnyRun(ctx context.Context, digits string) (bool, error) {
+	var there bool
+	err := one(db.r.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM runs WHERE "+tailMatches("uid", "?1")+")", tail(digits)), &there)
+	return there, db.fail(fmt.Sprintf("find a run %q", digits), err)
+}
+
 // selectAgent finds the row of a run agent, within a run or, by id alone, in
 // the workspace.
 func (db *DB) selectAgent(ctx context.Context, ws, runID, selector string) (int64, error) {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io/fs"
+	"os"
 	"sync"
 	"time"
 
@@ -41,9 +43,11 @@ type DB struct {
 	now      func() time.Time
 	newID    func() string
 	patience time.Duration
-	schema   int     // the number of the last migration it has seen
-	w        *sql.DB // one connection; nil when read-only
-	r        *sql.DB // a few connections
+	schema   int         // the number of the last migration it has seen
+	file     fs.FileInfo // of a store opened for reading, as it was then; nil: there was none
+	still    bool        // what is read are the bytes of then, whoever writes
+	w        *sql.DB     // one connection; nil when read-only
+	r        *sql.DB     // a few connections
 	zip      func() (*zstd.Encoder, error)
 	unzip    func() (*zstd.Decoder, error)
 }
@@ -80,6 +84,24 @@ func (db *DB) Path() string { return db.path }
 
 // ReadOnly says that nothing can be written through db.
 func (db *DB) ReadOnly() bool { return db.w == nil }
+
+// Stale says that what lies at the path is not what is read through db, and would be if
+// it were opened again: another file, or the same one after a change that cannot be
+// followed where no log can be kept beside it. A store that is written is never stale.
+func (db *DB) Stale() bool {
+	if !db.ReadOnly() {
+		return false
+	}
+	now, err := os.Stat(db.path)
+	if err != nil || db.file == nil {
+		return (err == nil) != (db.file != nil)
+	}
+	if !os.SameFile(db.file, now) {
+		return true
+	}
+	log, err := fileSize(db.path + "-wal")
+	return db.still && (err != nil || log > 0 || now.Size() != db.file.Size() || !now.ModTime().Equal(db.file.ModTime()))
+}
 
 // Close closes the store; recorders must have been closed before. The last
 // process to close it folds the write-ahead log into the file.

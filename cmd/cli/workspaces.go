@@ -90,6 +90,9 @@ func (a *App) DeleteWorkspace(ctx context.Context, name string, force bool) erro
 		if err == nil {
 			err = db.RemoveWorkspace(ctx, name, force)
 		}
+		if err == nil {
+			err = a.RemovePages(ctx, db)
+		}
 		if err != nil {
 			return err
 		}

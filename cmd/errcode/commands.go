@@ -22,7 +22,7 @@ var commands = []Code{
 		"Choose another name or version; wait for the other process, or agentclash run cancel RUN."},
 	{"disk_full", Command, []int{75},
 		"There is no room for the store, or for a file that was to be written. Nothing that was finished is lost.",
-		"Make room, then run the command again. See agentclash store info, agentclash run prune and agentclash store gc."},
+		"Make room, then run the command again; what only reads works meanwhile. agentclash run prune and agentclash store gc make the store smaller, and need some room for it themselves."},
 	{"docker_unavailable", Command, []int{69},
 		"The pack needs a container, and no Docker engine answers.",
 		"Start Docker or set DOCKER_HOST, then agentclash doctor. Packs that run no programs also run with --sandbox scratch."},

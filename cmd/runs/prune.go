@@ -108,6 +108,9 @@ func runPrune(ctx context.Context, a *cli.App, o pruneOptions) error {
 	if err == nil && ok {
 		err = prune(ctx, a, db, rules, &doc)
 	}
+	if err == nil && ok && !o.dryRun {
+		err = a.RemovePages(ctx, db)
+	}
 	if err != nil {
 		return err
 	}

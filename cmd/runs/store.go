@@ -115,6 +115,11 @@ func runStoreGC(ctx context.Context, a *cli.App, dry bool) error {
 		}
 		doc.Blobs, doc.Bytes, doc.FreedBytes = g.Blobs, g.Bytes, g.FreedBytes
 	}
+	if ok && !dry {
+		if err := a.RemovePages(ctx, db); err != nil {
+			return err
+		}
+	}
 	return a.Print(doc, func(io.Writer, view.Options) error {
 		if dry {
 			a.Say("would remove %d blob(s), %s", doc.Blobs, megabytes(doc.Bytes))

@@ -92,7 +92,8 @@ func sweep(ctx context.Context, a *cli.App) (int, error) {
 }
 
 // Tidied opens the store, first for writing to mark what dead processes left,
-// else as it is: a home that cannot be written can still be read.
+// else as it is: a home that cannot be written, a full disk and a store that another
+// process keeps locked can still be read.
 func Tidied(ctx context.Context, a *cli.App) (db *store.DB, ok bool, err error) {
 	db, ok, err = a.Reading(ctx)
 	if err != nil || !ok {
@@ -102,7 +103,12 @@ func Tidied(ctx context.Context, a *cli.App) (db *store.DB, ok bool, err error) 
 	if werr != nil {
 		return a.Reading(ctx)
 	}
-	return writable, true, Tidy(ctx, a, writable)
+	err = Tidy(ctx, a, writable)
+	if errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrLocked) {
+		a.Warn("! %v: what is over is shown as going on", err)
+		err = nil
+	}
+	return writable, true, err
 }
 
 // Tidy marks the runs of dead processes and removes the sandboxes they left,

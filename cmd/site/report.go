@@ -95,6 +95,9 @@ func writePage(ctx context.Context, a *cli.App, db *store.DB, r store.Run, again
 		counted := &counter{w: w}
 		d.LeftOut, err = page.Write(counted, rep)
 		d.Bytes = counted.n
+		if err == nil { // one that was removed while it was read is not told in halves
+			_, err = db.Run(ctx, r.Workspace, r.ID)
+		}
 		return err
 	}
 	if file == cli.StdoutPath {
@@ -111,10 +114,6 @@ func writePage(ctx context.Context, a *cli.App, db *store.DB, r store.Run, again
 // LivePage writes the page of a run that goes on beside the store, and says where: each
 // time to the same file, which a browser that shows it can load anew.
 func LivePage(ctx context.Context, a *cli.App, db *store.DB, runID string) (string, error) {
-	home, err := a.Home()
-	if err != nil {
-		return "", err
-	}
 	workspace, err := a.WorkspaceName()
 	if err != nil {
 		return "", err
@@ -123,7 +122,10 @@ func LivePage(ctx context.Context, a *cli.App, db *store.DB, runID string) (stri
 	if err != nil {
 		return "", err
 	}
-	file := filepath.Join(home, "reports", cli.Short(r.ID)+".html")
+	file, err := a.PagePath(r.ID)
+	if err != nil {
+		return "", err
+	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return "", fmt.Errorf("write the report of run %s: %w", r.Name, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/agentclash/agentclash/cmd/cli"
@@ -71,7 +72,9 @@ func runServe(ctx context.Context, a *cli.App, port int) error {
 		return errors.Join(err, listener.Close())
 	}
 	a.Say("Ctrl-C ends it")
-	return serve(ctx, listener, web.New(served{a, db, workspace, declaredIn(db)}, address.Port))
+	from := &served{a: a, workspace: workspace, now: reading{db, declaredIn(db)}}
+	err = serve(ctx, listener, web.New(from, address.Port))
+	return errors.Join(err, from.close())
 }
 
 const (
@@ -110,20 +113,55 @@ func serve(ctx context.Context, l net.Listener, h http.Handler) error {
 // served is the store as a browser is shown it.
 type served struct {
 	a         *cli.App
-	db        *store.DB
 	workspace string
-	declared  func(ctx context.Context, packID string) ([]scoring.Validator, error)
+	mu        sync.Mutex
+	now       reading
 }
 
-func (s served) Runs(ctx context.Context, search string, limit, offset int) (view.Page[view.Run], error) {
+// reading is a store that is open, and what is remembered of it.
+type reading struct {
+	db       *store.DB
+	declared func(ctx context.Context, packID string) ([]scoring.Validator, error)
+}
+
+// reading is the store as it is now: one that was removed, replaced or changed where that
+// cannot be followed is opened again. Answers that are under way end with the one before.
+func (s *served) reading(ctx context.Context) (reading, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.now.db.Stale() {
+		return s.now, nil
+	}
+	db, err := store.Open(ctx, store.Options{Path: s.now.db.Path(), Now: s.a.Process.Now, ReadOnly: true})
+	if err != nil {
+		return reading{}, err
+	}
+	before := s.now.db
+	time.AfterFunc(answerTime, func() { _ = before.Close() }) // nothing was written through it
+	s.now = reading{db, declaredIn(db)}
+	return s.now, nil
+}
+
+// close closes the store that is open now.
+func (s *served) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now.db.Close()
+}
+
+func (s *served) Runs(ctx context.Context, search string, limit, offset int) (view.Page[view.Run], error) {
 	p := view.Page[view.Run]{Limit: limit, Offset: offset}
-	list, total, err := s.db.Runs(ctx, store.RunFilter{Workspace: s.workspace, Search: search, Limit: limit, Offset: offset})
+	now, err := s.reading(ctx)
+	if err != nil {
+		return p, err
+	}
+	list, total, err := now.db.Runs(ctx, store.RunFilter{Workspace: s.workspace, Search: search, Limit: limit, Offset: offset})
 	if err != nil {
 		return p, err
 	}
 	p.Total, p.HasMore = total, offset+len(list) < total
 	for _, r := range list {
-		v, err := runs.ViewRun(ctx, s.a, s.db, r)
+		v, err := runs.ViewRun(ctx, s.a, now.db, r)
 		if err != nil {
 			return p, err
 		}
@@ -132,45 +170,49 @@ func (s served) Runs(ctx context.Context, search string, limit, offset int) (vie
 	return p, nil
 }
 
-func (s served) page(ctx context.Context, runID, against string) (*pageSource, error) {
-	run, err := s.db.Run(ctx, s.workspace, runID)
+func (s *served) page(ctx context.Context, runID, against string) (*pageSource, error) {
+	now, err := s.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	run, err := now.db.Run(ctx, s.workspace, runID)
 	if err != nil {
 		return nil, webFailure(err)
 	}
 	if cli.LooksLikePath(against) {
 		return nil, fmt.Errorf("%w: no file is read for a browser", web.ErrRequest)
 	}
-	p := pageOf(s.a, s.db, run, against)
-	p.declared = s.declared
+	p := pageOf(s.a, now.db, run, against)
+	p.declared = now.declared
 	return p, nil
 }
 
 // Version is the state of the run, how many trials it has in each, what they are held
 // against, and what is attached to it.
-func (s served) Version(ctx context.Context, runID, against string) (string, error) {
+func (s *served) Version(ctx context.Context, runID, against string) (string, error) {
 	p, err := s.page(ctx, runID, against)
 	if err != nil {
 		return "", err
 	}
 	run := p.run
-	agents, err := s.db.RunAgents(ctx, run.ID)
+	agents, err := p.db.RunAgents(ctx, run.ID)
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.New()
 	fmt.Fprintln(sum, run.Status, run.FinishedAt.UnixNano(), against)
 	for _, agent := range agents {
-		tally, err := s.db.Tally(ctx, agent.ID)
+		tally, err := p.db.Tally(ctx, agent.ID)
 		if err != nil {
 			return "", err
 		}
-		other, _, err := verdict.RivalOf(ctx, s.a, s.db, p.run, p.against, agent)
+		other, _, err := verdict.RivalOf(ctx, s.a, p.db, p.run, p.against, agent)
 		if err != nil {
 			return "", webFailure(err)
 		}
 		fmt.Fprintln(sum, agent.Status, maps.Clone(tally), other.Agent.ID, other.Agent.Status) // maps are printed in the order of their keys
 	}
-	newest, total, err := s.db.Artifacts(ctx, store.ArtifactFilter{Workspace: s.workspace, RunID: run.ID, Limit: 1})
+	newest, total, err := p.db.Artifacts(ctx, store.ArtifactFilter{Workspace: s.workspace, RunID: run.ID, Limit: 1})
 	if err != nil {
 		return "", err
 	}
@@ -180,7 +222,7 @@ func (s served) Version(ctx context.Context, runID, against string) (string, err
 	return hex.EncodeToString(sum.Sum(nil)[:12]), nil
 }
 
-func (s served) Report(ctx context.Context, runID, against string) (page.Report, error) {
+func (s *served) Report(ctx context.Context, runID, against string) (page.Report, error) {
 	p, err := s.page(ctx, runID, against)
 	if err != nil {
 		return page.Report{}, err
@@ -189,20 +231,20 @@ func (s served) Report(ctx context.Context, runID, against string) (page.Report,
 	return r, webFailure(err)
 }
 
-func (s served) Evidence(ctx context.Context, runID, trialID, against string) (page.Evidence, error) {
+func (s *served) Evidence(ctx context.Context, runID, trialID, against string) (page.Evidence, error) {
 	p, err := s.page(ctx, runID, against)
 	if err != nil {
 		return page.Evidence{}, err
 	}
-	t, err := s.db.Trial(ctx, s.workspace, trialID)
+	t, err := p.db.Trial(ctx, s.workspace, trialID)
 	if err != nil {
 		return page.Evidence{}, webFailure(err)
 	}
-	agent, err := s.db.RunAgent(ctx, s.workspace, p.run.ID, t.RunAgentID)
+	agent, err := p.db.RunAgent(ctx, s.workspace, p.run.ID, t.RunAgentID)
 	if err != nil {
 		return page.Evidence{}, webFailure(err)
 	}
-	other, ok, err := verdict.RivalOf(ctx, s.a, s.db, p.run, p.against, agent) // its results are not read again for each trial that is opened
+	other, ok, err := verdict.RivalOf(ctx, s.a, p.db, p.run, p.against, agent) // its results are not read again for each trial that is opened
 	if err != nil {
 		return page.Evidence{}, webFailure(err)
 	}
@@ -214,12 +256,16 @@ func (s served) Evidence(ctx context.Context, runID, trialID, against string) (p
 }
 
 // Artifact is a file that was attached to a run, unless it is private.
-func (s served) Artifact(ctx context.Context, runID, artifactID string) (web.File, error) {
-	run, err := s.db.Run(ctx, s.workspace, runID)
+func (s *served) Artifact(ctx context.Context, runID, artifactID string) (web.File, error) {
+	now, err := s.reading(ctx)
+	if err != nil {
+		return web.File{}, err
+	}
+	run, err := now.db.Run(ctx, s.workspace, runID)
 	if err != nil {
 		return web.File{}, webFailure(err)
 	}
-	found, err := s.db.Artifact(ctx, s.workspace, artifactID)
+	found, err := now.db.Artifact(ctx, s.workspace, artifactID)
 	if err != nil {
 		return web.File{}, webFailure(err)
 	}
@@ -227,7 +273,7 @@ func (s served) Artifact(ctx context.Context, runID, artifactID string) (web.Fil
 		return web.File{}, fmt.Errorf("%w: the page of run %s shows no such artifact", web.ErrNotFound, run.Name)
 	}
 	return web.File{Name: selector.ViewArtifact(found).Name, Size: found.Size,
-		Write: func(w io.Writer) error { return s.db.ReadArtifact(ctx, found, w) }}, nil
+		Write: func(w io.Writer) error { return now.db.ReadArtifact(ctx, found, w) }}, nil
 }
 
 // webFailure says of an error whose fault it is.

@@ -38,6 +38,17 @@ function go(change, replace) {
 
 function say(text) { live.textContent = text; }
 
+// keepFocus has a part of the page that is drawn anew keep the focus, which a keyboard
+// would else have to bring back.
+function keepFocus(box, draw) {
+  const was = document.activeElement, from = was.closest('details')?.dataset.from;
+  const alike = () => [...box.querySelectorAll('a[href], button, summary, [tabindex]')].filter((e) => e.tagName === was.tagName && e.id === was.id
+    && e.getAttribute('href') === was.getAttribute('href') && e.closest('details')?.dataset.from === from);
+  const at = box.contains(was) ? alike().indexOf(was) : -1;
+  draw();
+  if (at >= 0 && !box.contains(was)) (alike()[at] ?? box.querySelector(`details[data-from="${from}"] summary`))?.focus({ preventScroll: true });
+}
+
 // filtered are the rows that the filters leave, in their order.
 function filtered(st) {
   const words = st.q.toLowerCase().split(/\s+/).filter(Boolean);
@@ -60,7 +71,7 @@ function sorting(st) { return [st.sort.replace(/^-/, ''), st.sort.startsWith('-'
 let shown = '';
 let back = { top: 0 };
 
-function apply() {
+function apply(unasked) {
   const st = state();
   const inTrial = st.trial !== '';
   if (inTrial && shown !== 'trial') back = { top: scrollY };
@@ -73,7 +84,7 @@ function apply() {
     grid.show(found, key, down);
     const total = `${count(found.length)} of ${count(rows.length)} trials`;
     document.getElementById('found').textContent = total;
-    if (shown === 'overview') say(total);
+    if (shown === 'overview' && !unasked) say(total); // a run that goes on is not read out again and again
     if (shown === 'trial') {
       scrollTo(0, back.top);
       const i = found.findIndex((r) => r.id === back.id);
@@ -123,12 +134,12 @@ async function openTrial(id, again) {
   if (turn !== opening) return; // another trial was opened meanwhile
   if (again) {
     const was = new Set([...trialBox.querySelectorAll('details.step[open]')].map((e) => e.dataset.from));
-    trialBox.replaceChildren(head, body);
-    body.replaceChildren(...content);
-    for (const e of body.querySelectorAll('details.step')) e.open = was.has(e.dataset.from);
-    return;
-  }
-  body.replaceChildren(...content);
+    keepFocus(trialBox, () => {
+      trialBox.replaceChildren(head, body);
+      body.replaceChildren(...content);
+      for (const e of body.querySelectorAll('details.step')) e.open = was.has(e.dataset.from);
+    });
+  } else body.replaceChildren(...content);
   body.dataset.ready = '1';
 }
 
@@ -139,9 +150,11 @@ function draw() {
   const top = overview ? [...overview.children] : null;
   const parts = [summary(), dimensions(), ...comparisons(), distributions()].filter(Boolean);
   if (top) {
-    for (const e of top) if (!e.contains(grid.box) && e.id !== 'attached') e.remove();
-    document.getElementById('attached').replaceChildren(...[attached()].filter(Boolean));
-    overview.prepend(nav(), ...parts);
+    keepFocus(overview, () => {
+      for (const e of top) if (!e.contains(grid.box) && e.id !== 'attached') e.remove();
+      document.getElementById('attached').replaceChildren(...[attached()].filter(Boolean));
+      overview.prepend(nav(), ...parts);
+    });
     return;
   }
   grid = new Grid((r) => fragment({ trial: r.id }), (r) => go({ trial: r.id }), (key) => {
@@ -226,7 +239,7 @@ function dimensions() {
   const keys = [...new Set(data.agents.flatMap((a) => Object.keys(a.dimensions || {})))];
   if (keys.length === 0) return null;
   return section('dimensions', 'Dimensions', h('div', { class: 'dims' }, keys.map((k) => wide(h('table', { class: 'plain dim' }, h('caption', {}, name(k)), h('thead', { class: 'sr' }, h('tr', {}, th('Agent'), th('Bar'), th('Score'), th('Trials'))),
-    h('tbody', {}, data.agents.filter((a) => a.dimensions[k]).map((a) => {
+    h('tbody', {}, data.agents.filter((a) => Object.hasOwn(a.dimensions, k)).map((a) => {
       const d = a.dimensions[k];
       return h('tr', {}, h('th', { scope: 'row' }, name(a.label)), h('td', { class: 'barcell' }, bar(d.score, `${a.label} ${score(d.score)}`)), num(d.state === 'available' ? score(d.score) : seen(d.state)), num(h('span', { class: 'muted' }, 'n ' + d.n)));
     })))))));
@@ -342,7 +355,7 @@ async function follow() {
         load(await answer.json());
         draw();
         const open = was && !['passed', 'failed', 'invalid'].includes(before);
-        if (was) found = filtered(state()); else apply();
+        if (was) found = filtered(state()); else apply(true);
         if (open) openTrial(was, true);
       } else if (answer.status === 304) {
         const was = state().trial;
@@ -372,7 +385,7 @@ function begin() {
     themeButton(), h('button', { type: 'button', onclick: () => document.getElementById('help').showModal() }, 'Keys ?')].filter(Boolean));
   document.body.append(helpDialog(), h('footer', {}, `agentclash ${seen(data.program)} · written ${when(data.generated_at)}`));
   draw();
-  addEventListener('popstate', apply);
+  addEventListener('popstate', () => apply());
   apply();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
   if (data.served && data.active) follow();

@@ -222,7 +222,7 @@ function stepBody(p, d) {
 // details are the parts of a command or another fact: long texts by themselves.
 function details(detail) {
   if (typeof detail !== 'object' || detail === null) return [block(String(detail))];
-  const rest = {}, parts = [];
+  const rest = Object.create(null), parts = []; // which has no names of its own: __proto__ is one like others
   for (const [k, v] of Object.entries(detail)) {
     if (typeof v === 'string' && (v.length > 120 || v.includes('\n'))) parts.push(labelled(k.replaceAll('_', ' '), block(v)));
     else rest[k] = v;

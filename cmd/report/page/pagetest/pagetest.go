@@ -108,12 +108,17 @@ func (h *log) add(kind event.Type, payload any) {
 // HostileText ends elements, runs scripts, turns text round and hides, if it can.
 const HostileText = "</script><img src=x onerror=pwned=1><script>pwned=1</script><!--\x00\u202eevil\u2028\u2066\x1b[31m'\"&amp;"
 
+// OfNobody is what hostile arguments have under a name that scripts take for their own.
+const OfNobody = "hidden by its name"
+
 // Hostile has hostile text wherever others than we write it.
 func Hostile(r page.Report) page.Report {
 	r.Run.Name, r.Run.InputSet, r.Run.Reason, r.Run.Pack.Slug = HostileText, HostileText, HostileText, HostileText
 	for i := range r.Agents {
+		r.Agents[i].Dimensions = view.Object[view.AgentDimension]{{Key: "constructor"}, {Key: "__proto__"}, {Key: HostileText}}
 		r.Agents[i].Label, r.Agents[i].Model, r.Agents[i].Reason = HostileText, HostileText, HostileText
 	}
+	r.Agents = append(r.Agents, page.Agent{Agent: view.Agent{Label: "without dimensions", Status: "failed"}})
 	for i := range r.Trials {
 		r.Trials[i].CaseKey, r.Trials[i].Why, r.Trials[i].Code, r.Trials[i].Phase = HostileText, HostileText, HostileText, HostileText
 	}
@@ -127,8 +132,9 @@ func Hostile(r page.Report) page.Report {
 		h.add(event.ToolStarted, event.Tool{ToolCallID: "x", ToolName: HostileText, Arguments: mustJSON(map[string]string{HostileText: HostileText})})
 		h.add(event.ToolDone, event.Tool{ToolCallID: "x", ToolName: HostileText, Arguments: mustJSON(HostileText), Result: &event.ToolResult{Content: HostileText}})
 		h.add(event.FileCaptured, scoring.CapturedFile{Key: HostileText, Path: "/workspace/" + HostileText, Exists: true, Content: HostileText + strings.Repeat("x", 1<<20)})
-		h.add(event.ToolStarted, event.Tool{ToolCallID: "y", ToolName: "http_request", Arguments: mustJSON(map[string]string{"method": HostileText, "url": "javascript:pwned=1"})})
-		h.add(event.ToolFailed, event.Tool{ToolCallID: "y", ToolName: "http_request", Result: &event.ToolResult{Content: HostileText, IsError: true}})
+		request := mustJSON(map[string]string{"method": HostileText, "url": "javascript:pwned=1", "__proto__": OfNobody})
+		h.add(event.ToolStarted, event.Tool{ToolCallID: "y", ToolName: "http_request", Arguments: request})
+		h.add(event.ToolFailed, event.Tool{ToolCallID: "y", ToolName: "http_request", Arguments: request, Result: &event.ToolResult{Content: HostileText, IsError: true}})
 		e.Events = h.events
 		e.Declared = []scoring.Validator{{Key: HostileText, Type: "exact_match"}}
 		e.Checks = []scoring.ValidatorResult{{Key: HostileText, Type: HostileText, Target: HostileText, Verdict: scoring.VerdictFail, Expected: new(HostileText + "1 "), Actual: new(HostileText)}}
