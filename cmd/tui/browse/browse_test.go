@@ -6,8 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,32 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentclash/agentclash/cmd/tui/browse"
+	"github.com/agentclash/agentclash/cmd/tui/tuitest"
 	"github.com/agentclash/agentclash/cmd/view"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.golden")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	lines := strings.Split(got, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	got = strings.Join(lines, "\n") + "\n"
-	file := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
 
 // sized is a screen of a size, without a terminal, that has read nothing yet.
 func sized(ctx context.Context, l *library, width, height int) *browse.Page {
@@ -70,11 +47,11 @@ func TestScreensGolden(t *testing.T) {
 	} {
 		for _, size := range [][2]int{{80, 24}, {160, 48}, {40, 10}} {
 			p := sized(t.Context(), &library{runs: 300, trials: 200}, size[0], size[1]).Answer()
-			golden(t, fmt.Sprintf("%s.%dx%d", name, size[0], size[1]), p.Press(keys...).Text())
+			tuitest.Golden(t, *update, fmt.Sprintf("%s.%dx%d", name, size[0], size[1]), p.Press(keys...).Text())
 		}
 	}
-	golden(t, "empty.80x24", opened(t, &library{}).Text())
-	golden(t, "live.80x24", opened(t, &library{runs: 2, live: true}).Press("down", "c").Text())
+	tuitest.Golden(t, *update, "empty.80x24", opened(t, &library{}).Text())
+	tuitest.Golden(t, *update, "live.80x24", opened(t, &library{runs: 2, live: true}).Press("down", "c").Text())
 }
 
 func shows(t *testing.T, p *browse.Page, texts ...string) {
