@@ -87,8 +87,8 @@ var legend = []string{
 	"The bar: █ passed  ▓ failed  ▒ invalid  ░ to do. Failed is the agent's doing.",
 	"Invalid is not: infrastructure or the pack got in the way, and the trial is left",
 	"out of every score. Stopping keeps what is finished.",
-	"A filter's words are looked for in case, agent, outcome and code; agent:NAME,",
-	"case:NAME and outcome:WORD look there only.",
+	"A filter's words are looked for everywhere; case:, agent:, outcome:, code:,",
+	"phase: and id: before one there only, and agent:=NAME is that agent alone.",
 }
 
 // Keys are all that the screen knows, for the page that says what they do.

@@ -19,7 +19,7 @@ type Source interface {
 	Details(ctx context.Context, runID string) (Document, error)
 	// Scorecards is what scoring says of a run's agents.
 	Scorecards(ctx context.Context, runID string) (Document, error)
-	// Trials lists trials of a run in the order of execution; the fields are TrialFields.
+	// Trials lists trials of a run in the order of execution; the fields are those of widget.
 	Trials(ctx context.Context, runID string, words []widget.Word, limit, offset int) (Listed[Trial], error)
 	// Verdict is what scoring says of a trial, Files what the trial left behind.
 	Verdict(ctx context.Context, trialID string) (Document, error)
@@ -41,9 +41,6 @@ type Source interface {
 
 // RunFields are what a word of a filter of runs may be looked for in.
 func RunFields() []string { return []string{"name", "pack", "status", "agent", "id"} }
-
-// TrialFields are those of trials.
-func TrialFields() []string { return []string{"case", "agent", "outcome", "code", "id"} }
 
 // Listed is a part of a list.
 type Listed[T any] struct {
