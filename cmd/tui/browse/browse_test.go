@@ -105,6 +105,22 @@ func TestSearching(t *testing.T) {
 	shows(t, p.Type("/").Press("x", "esc", "/", "nobody said this", "enter"), `"nobody said this" is not here`)
 }
 
+// A long text is looked through when it is searched or laid out anew, not at each key.
+func TestALongTextIsLookedThroughOnce(t *testing.T) {
+	few, many := longTranscript(t, 4), longTranscript(t, 400)
+	shows(t, few, "/parcel 1 of 951")
+	shows(t, many, "/parcel 1 of 92031")
+	cost := func(p *browse.Page) float64 {
+		return testing.AllocsPerRun(10, func() { p.Type("down") })
+	}
+	if a, b := cost(few), cost(many); b > 2*a {
+		t.Errorf("a key takes %v allocations in a short text and %v in a long one", a, b)
+	}
+	shows(t, many.Resize(40, 10).Answer().Press("n"), "2 of 92031")
+	shows(t, many.Press("/", " xyz", "enter"), `"parcel xyz" is not here`)
+	shows(t, many.Press("/", "backspace", "backspace", "backspace", "backspace", "enter"), "2 of 92031")
+}
+
 func TestComparing(t *testing.T) {
 	t.Parallel()
 	l := &library{runs: 9, trials: 3}

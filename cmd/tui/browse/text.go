@@ -70,7 +70,7 @@ func (t *text) heard(of string, doc Document, err error) {
 	}
 	if t.have != of {
 		t.lines, t.moved, t.whole = widget.Text{}, false, false
-		t.found.At = -1
+		t.found.Restart()
 	}
 	t.have, t.doc = of, doc
 }
