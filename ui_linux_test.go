@@ -66,6 +66,37 @@ func TestUI(t *testing.T) {
 	}
 }
 
+// What is deleted or replaced while it is looked at is said to be so.
+func TestUISaysThatTheStoreIsAnother(t *testing.T) {
+	t.Parallel()
+	agentclash, home := exampleStore(t)
+	m := tuitest.Open(t, 80, 24)
+	c := agentclash("ui")
+	c.Env = append(c.Env, "TERM=xterm-256color", "NO_COLOR=1")
+	c.Stdin, c.Stdout, c.Stderr = m.Program, m.Program, m.Program
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	m.WaitFor(t, "runs 2")
+	store := filepath.Join(home, "agentclash.db")
+	if err := os.Rename(store, store+".old"); err != nil {
+		t.Fatal(err)
+	}
+	m.Type(t, "r")
+	m.WaitFor(t, "the store was deleted")
+	if err := os.WriteFile(store, []byte("another"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.Type(t, "\r")
+	m.WaitFor(t, "the store was replaced")
+	m.Type(t, "q")
+	if err := c.Wait(); err != nil {
+		t.Errorf("%v: %q", err, m.Text())
+	}
+	m.GivenBack(t)
+}
+
 // browsed hits keys and waits for what they show.
 func browsed(t *testing.T, m *tuitest.Terminal) {
 	t.Helper()

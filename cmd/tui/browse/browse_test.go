@@ -215,6 +215,9 @@ func TestWhatGoesWrongIsSaid(t *testing.T) {
 	l := &library{runs: 3, trials: 3, fail: errors.New("the disk\x1b[2J is gone")}
 	p := opened(t, l)
 	shows(t, p, "the disk is gone · r reads again", "it could not be read")
+	if p.Press("/", "esc"); !strings.Contains(p.Text(), "it could not be read: the disk is gone · r reads again") {
+		t.Errorf("why is said no more:\n%s", p.Text())
+	}
 	calls := len(l.calls)
 	if p.Press("?", "?"); len(l.calls) != calls {
 		t.Errorf("what could not be read was read again by itself")
@@ -222,9 +225,21 @@ func TestWhatGoesWrongIsSaid(t *testing.T) {
 	l.fail = nil
 	shows(t, p.Press("r"), "nightly-0")
 	l.fail = errors.New("gone again")
-	shows(t, p.Press("enter"), "  gone again", "gone again · r reads again")
+	shows(t, p.Press("enter"), "  it could not be read: gone again", "gone again · r reads again")
 	l.fail = nil
 	shows(t, p.Press("r"), "Overall score")
+}
+
+// A store that was replaced while it was looked at is said to be, and neither read
+// further nor mixed with the other one.
+func TestWhatWasReplacedIsNotReadFurther(t *testing.T) {
+	t.Parallel()
+	l := &library{runs: 300, trials: 3}
+	p := opened(t, l)
+	l.gone = errors.New("another file is there now: leave, and start anew, " + strings.Repeat("for it is so ", 20) + "indeed")
+	shows(t, p.Press("end"), "runs 281-300 of 300", "not read", "another file is there now")
+	shows(t, p.Press("home", "enter"), "nightly-0", "it could not be read: another file is there now", "indeed")
+	shows(t, p.Press("tab"), "it could not be read: another file is there now")
 }
 
 // While a run goes on it is looked at again, and no longer.

@@ -122,6 +122,20 @@ func (m *model) parts() []string {
 	return lines
 }
 
+// unread is what stands in the place of what could not be read.
+func unread(err error) string {
+	return "it could not be read: " + view.SanitizeLine(err.Error()) + " · r reads again"
+}
+
+// aside is what stands in a part that shows nothing else.
+func (m *model) aside(text string, b box) []string {
+	lines := widget.Wrap(text, b.width-widget.Margin)
+	for i := range lines {
+		lines[i] = strings.Repeat(" ", widget.Margin) + view.Faint.Paint(lines[i], m.o.Color)
+	}
+	return lines[:min(len(lines), b.height)]
+}
+
 // footer is the line that is written, what came of the last key, or the keys that
 // matter most here.
 func (m *model) footer() string {

@@ -13,6 +13,8 @@ import (
 // from several goroutines at once and end when their context does. None changes what
 // is stored.
 type Source interface {
+	// Here says when what was opened is not there any more, or something else is.
+	Here() error
 	// Runs lists runs, newest first, that have all the words; the fields are RunFields.
 	Runs(ctx context.Context, words []widget.Word, limit, offset int) (Listed[Run], error)
 	// Details is what there is to say of a run before its results.

@@ -29,6 +29,7 @@ type library struct {
 	live         bool   // the first run goes on
 	long         int    // so many entries of 8 KB are in each transcript
 	fail         error
+	gone         error // what was opened is not there any more
 
 	read  atomic.Int64 // rows
 	calls []string
@@ -42,6 +43,8 @@ func (l *library) call(name string) error {
 	l.calls = append(l.calls, name)
 	return l.fail
 }
+
+func (l *library) Here() error { return l.gone }
 
 func (l *library) called(name string) bool { return slices.Contains(l.calls, name) }
 
