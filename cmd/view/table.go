@@ -61,7 +61,7 @@ func (p *printer) table(t *Table) {
 	if len(t.Rows) == 0 {
 		return
 	}
-	rows := t.text()
+	rows := t.text(p.o)
 	widths := t.widths(rows)
 	if p.o.Terminal() {
 		t.leaveOut(widths, p.o.Width, readColumn, func(c Column) bool { return c.Spare })
@@ -74,7 +74,7 @@ func (p *printer) table(t *Table) {
 }
 
 // text is the clean text of every cell, headings first.
-func (t *Table) text() [][]string {
+func (t *Table) text(o Options) [][]string {
 	rows := make([][]string, 0, len(t.Rows)+1)
 	head := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
@@ -85,7 +85,11 @@ func (t *Table) text() [][]string {
 		row := make([]string, len(t.Columns))
 		for i := range row {
 			if i < len(cells) {
-				row[i] = SanitizeLine(cells[i].Text)
+				row[i] = cells[i].Text
+				if o.Terminal() { // which cuts it as well
+					row[i] = begins(row[i], o.Width)
+				}
+				row[i] = SanitizeLine(row[i])
 			}
 			row[i] = or(row[i])
 		}

@@ -316,6 +316,39 @@ func TestHostileTextsDoNoHarm(t *testing.T) {
 	}
 }
 
+// Names that are long, or have marks on marks that take no room, are no more on a list
+// than a terminal of its size can need.
+func TestEndlessTextsDoNoHarm(t *testing.T) {
+	t.Parallel()
+	for name, evil := range map[string]string{
+		"one line":      strings.Repeat("x", 1<<20),
+		"wide":          strings.Repeat("👩‍👩‍👧‍👦", 1<<14),
+		"marks":         "e" + strings.Repeat("\u0301", 1<<19),
+		"no width":      strings.Repeat("\u200b", 1<<18),
+		"other orders":  strings.Repeat("\u2066\u202e\u200f", 1<<16) + "x",
+		"not even text": strings.Repeat("\xff\xfe", 1<<18),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := opened(t, &library{runs: 30, trials: 30, evil: evil})
+			for _, keys := range [][]string{nil, {"/", "x", "enter", "esc"}, {"down", "pgdown", "home"}, {"C"}, {"a"}} {
+				text := p.Press(keys...).Text()
+				if p.Err() != nil {
+					t.Fatal(p.Err())
+				}
+				if len(text) > 64<<10 {
+					t.Errorf("after %v the screen has %d bytes", keys, len(text))
+				}
+				for _, line := range p.Lines() {
+					if view.Width(line) > 80 {
+						t.Errorf("after %v a line has %d cells", keys, view.Width(line))
+					}
+				}
+			}
+		})
+	}
+}
+
 // A bug ends the screen in good order, wherever it is.
 func TestPanicsEndTheScreen(t *testing.T) {
 	t.Parallel()

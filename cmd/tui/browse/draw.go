@@ -33,7 +33,7 @@ func (m *model) draw() string {
 func (m *model) crumbs() string {
 	right := ""
 	if m.base != nil {
-		right = view.Waiting.Paint("base "+view.Fit(view.SanitizeLine(m.base.Name), 24)+" "+view.ShortID(m.base.RunID), m.o.Color)
+		right = view.Waiting.Paint("base "+view.FitLine(m.base.Name, 24)+" "+view.ShortID(m.base.RunID), m.o.Color)
 	}
 	if m.top().live(m.layout()) {
 		right = strings.TrimSpace(view.Busy.Paint("live", m.o.Color) + " " + right)
@@ -46,7 +46,7 @@ func (m *model) crumbs() string {
 	}
 	text := ""
 	for i := len(m.pages) - 1; i >= 0; i-- {
-		next := view.SanitizeLine(m.pages[i].crumb)
+		next := view.FitLine(m.pages[i].crumb, m.width)
 		if text != "" {
 			next += " › " + text
 		}

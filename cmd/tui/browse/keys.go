@@ -137,7 +137,7 @@ func (m *model) compare(key string, r Run) {
 		m.base, m.notice = nil, "no run is marked any more"
 	case m.base == nil || key == "C":
 		m.base = &r
-		m.notice = "marked " + view.SanitizeLine(r.Name) + " " + view.ShortID(r.RunID) + ": c on another run compares it with this one"
+		m.notice = "marked " + view.FitLine(r.Name, maxCalled) + " " + view.ShortID(r.RunID) + ": c on another run compares it with this one"
 	default:
 		m.push(m.comparePage(r, m.base))
 	}

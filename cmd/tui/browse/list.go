@@ -60,7 +60,7 @@ func (l *list[T]) name(b box) string {
 		text += " /" + view.SanitizeLine(l.filter)
 	}
 	if e, ok := l.selected(); ok && l.called != nil {
-		text += " · " + view.Fit(view.SanitizeLine(l.called(e)), maxCalled)
+		text += " · " + view.FitLine(l.called(e), maxCalled)
 	}
 	return text
 }
