@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/agentclash/agentclash/cmd/tui/tuitest"
 )
 
 const tutorialPage = "docs/tutorial.md"
@@ -166,20 +168,20 @@ func (r *reader) types(c command) {
 	r.t.Helper()
 	r.mayFail(&c)
 	r.typed = append(r.typed, c.text)
-	term := openTerminal(r.t, 80, 24)
+	term := tuitest.Open(r.t, 80, 24)
 	// the status of the one before is what $? is, and cd leads the next one elsewhere
 	script := fmt.Sprintf("(exit %d)\n%s\nstatus=$?\npwd > %q\nexit $status\n", r.status, c.text, r.where)
 	cmd := exec.CommandContext(r.t.Context(), "sh", "-c", script)
 	cmd.Dir, cmd.Env = r.dir, r.env
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = term.program, term.program, term.program
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = term.Program, term.Program, term.Program
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		r.t.Fatal(err)
 	}
-	term.program.Close()
-	<-term.over
-	shown := strings.ReplaceAll(term.text(), "\r\n", "\n")
+	term.Program.Close()
+	<-term.Over
+	shown := strings.ReplaceAll(term.Text(), "\r\n", "\n")
 	r.status = cmd.ProcessState.ExitCode()
 	if r.status != 0 {
 		r.pending = fmt.Sprintf("%s:%d: %s: status %d\n%s", tutorialPage, c.line, c.text, r.status, shown)

@@ -3,12 +3,10 @@ package main_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
+	"github.com/agentclash/agentclash/cmd/tui/tuitest"
 )
 
 // TestUI goes through a store on a terminal, by the real program: runs, a scorecard,
@@ -28,42 +26,38 @@ func TestUI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, end := range map[string]func(m *terminal, p *os.Process) error{
-		"a key":    func(m *terminal, _ *os.Process) error { _, err := m.person.WriteString("q"); return err },
-		"ctrl-c":   func(m *terminal, _ *os.Process) error { _, err := m.person.WriteString("\x03"); return err },
-		"an order": func(_ *terminal, p *os.Process) error { return p.Signal(syscall.SIGTERM) },
-		"a signal": func(_ *terminal, p *os.Process) error { return p.Signal(syscall.SIGINT) },
+	for name, end := range map[string]struct {
+		how    func(m *tuitest.Terminal, p *os.Process) error
+		status int
+	}{
+		"a key":     {func(m *tuitest.Terminal, _ *os.Process) error { _, err := m.Person.WriteString("q"); return err }, 0},
+		"ctrl-c":    {func(m *tuitest.Terminal, _ *os.Process) error { _, err := m.Person.WriteString("\x03"); return err }, 0},
+		"an order":  {func(_ *tuitest.Terminal, p *os.Process) error { return p.Signal(syscall.SIGTERM) }, 0},
+		"a signal":  {func(_ *tuitest.Terminal, p *os.Process) error { return p.Signal(syscall.SIGINT) }, 0},
+		"a hang-up": {func(_ *tuitest.Terminal, p *os.Process) error { return p.Signal(syscall.SIGHUP) }, 0},
+		"a dump":    {func(_ *tuitest.Terminal, p *os.Process) error { return p.Signal(syscall.SIGQUIT) }, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := openTerminal(t, 80, 24)
-			mode := m.mode(t)
+			m := tuitest.Open(t, 80, 24)
 			c := agentclash("ui")
 			c.Env = append(c.Env, "TERM=xterm-256color", "NO_COLOR=1")
-			c.Stdin, c.Stdout, c.Stderr = m.program, m.program, m.program
+			c.Stdin, c.Stdout, c.Stderr = m.Program, m.Program, m.Program
 			c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
 			}
-			m.waitFor(t, "runs 2")
+			m.WaitFor(t, "runs 2")
 			if name == "a key" {
 				browsed(t, m)
 			}
-			if err := end(m, c.Process); err != nil {
+			if err := end.how(m, c.Process); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.Wait(); err != nil {
-				t.Errorf("%v: %q", err, m.text())
+			_ = c.Wait() // the status is looked at
+			if got := c.ProcessState.ExitCode(); got != end.status {
+				t.Errorf("got status %d, want %d: %q", got, end.status, m.Text())
 			}
-			if diff := cmp.Diff(mode, m.mode(t)); diff != "" {
-				t.Errorf("terminal mode (-before +after):\n%s", diff)
-			}
-			m.program.Close()
-			<-m.over
-			text := m.text()
-			if on := strings.LastIndex(text, "\x1b[?1049h"); on < 0 || strings.LastIndex(text, "\x1b[?1049l") < on ||
-				strings.LastIndex(text, "\x1b[?25h") < strings.LastIndex(text, "\x1b[?25l") {
-				t.Errorf("the screen was not given back: %q", text)
-			}
+			m.GivenBack(t)
 		})
 	}
 	after, err := os.ReadFile(filepath.Join(home, "agentclash.db"))
@@ -72,15 +66,48 @@ func TestUI(t *testing.T) {
 	}
 }
 
+// What is deleted or replaced while it is looked at is said to be so.
+func TestUISaysThatTheStoreIsAnother(t *testing.T) {
+	t.Parallel()
+	agentclash, home := exampleStore(t)
+	m := tuitest.Open(t, 80, 24)
+	c := agentclash("ui")
+	c.Env = append(c.Env, "TERM=xterm-256color", "NO_COLOR=1")
+	c.Stdin, c.Stdout, c.Stderr = m.Program, m.Program, m.Program
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	m.WaitFor(t, "runs 2")
+	store := filepath.Join(home, "agentclash.db")
+	if err := os.Rename(store, store+".old"); err != nil {
+		t.Fatal(err)
+	}
+	m.Type(t, "r")
+	m.WaitFor(t, "the store was deleted")
+	if err := os.WriteFile(store, []byte("another"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.Type(t, "\r")
+	m.WaitFor(t, "the store was replaced")
+	m.Type(t, "q")
+	if err := c.Wait(); err != nil {
+		t.Errorf("%v: %q", err, m.Text())
+	}
+	m.GivenBack(t)
+}
+
 // browsed hits keys and waits for what they show.
-func browsed(t *testing.T, m *terminal) {
+func browsed(t *testing.T, m *tuitest.Terminal) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "n")
 	for _, step := range []struct{ keys, shows string }{
 		{"\r", "▸ scorecard"},
 		{"/Regression verd\r", "Regression verdict"},
 		{"\t", "▸ trials"},
-		{"/outcome:failed\r", "trials 8 /outcome:failed"},
+		{"/agent:=nex\r", "none matches agent:=nex"},
+		{"\x1b", "of 24"},
+		{"/agent:=next outcome:failed\r", "trials 8 /agent:=next"},
 		{"\r", "▸ verdict"},
 		{"\t", "▸ transcript"},
 		{"\t", "▸ files"},
@@ -98,21 +125,15 @@ func browsed(t *testing.T, m *terminal) {
 		{"\x15" + file + "\r", "saved to"},
 		{"s\x15" + file + "\r", "not saved"},
 	} {
-		seen := len(m.text())
-		if _, err := m.person.WriteString(step.keys); err != nil {
-			t.Fatal(err)
-		}
-		m.waitForAfter(t, seen, step.shows)
+		seen := len(m.Text())
+		m.Type(t, step.keys)
+		m.WaitForAfter(t, seen, step.shows)
 	}
 	if saved, err := os.ReadFile(file); err != nil || string(saved) != "as they were\n" {
 		t.Errorf("saved %q, %v", saved, err)
 	}
-	if _, err := m.person.WriteString("\x1b"); err != nil {
-		t.Fatal(err)
-	}
+	m.Type(t, "\x1b")
 	// the window is another one now
-	if err := unix.IoctlSetWinsize(int(m.person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: 160, Row: 48}); err != nil {
-		t.Fatal(err)
-	}
-	m.waitFor(t, "Execution mode") // the details, beside the list
+	m.Resize(t, 160, 48)
+	m.WaitFor(t, "Execution mode") // the details, beside the list
 }

@@ -7,31 +7,45 @@ import (
 	"strings"
 )
 
-// Word is something that must be part of a field; with Field "" of any of them. Case
-// does not matter.
-type Word struct{ Field, Text string }
+// Word is something that must be part of a field, or with Whole all that stands there;
+// with Field "" it may be any of them. Case does not matter.
+type Word struct {
+	Field, Text string
+	Whole       bool
+}
 
-// The SQL for "this field has the word", in which ?f is the word as names are
-// compared, ?r as it was typed, ?l in lower case, and ?i the digits at the end of an id.
-type field struct{ name, sql string }
+// The SQL for "this field has the word" and for "it is the word", in which ?f is the
+// word as names are compared, ?r as it was typed, ?l in lower case, and ?i the digits
+// at the end of an id.
+type field struct{ name, has, is string }
 
-// agentOfRun is the one for a run whose agent has the word in its label.
-const agentOfRun = "EXISTS (SELECT 1 FROM run_agents a WHERE a.run_id = r.id AND instr(a.label_key, ?f) > 0)"
+// compared is a field of one expression, and the form in which a word is compared with it.
+func compared(name, of, form string) field {
+	return field{name, "instr(" + of + ", " + form + ") > 0", of + " = " + form}
+}
+
+// agentOfRun is the one for a run of whose agents one has, or is, the word.
+func agentOfRun() field {
+	one := compared("agent", "a.label_key", "?f")
+	const among = "EXISTS (SELECT 1 FROM run_agents a WHERE a.run_id = r.id AND "
+	return field{one.name, among + one.has + ")", among + one.is + ")"}
+}
 
 var runFields = []field{
-	{"name", "instr(r.name_key, ?f) > 0"},
-	{"pack", "instr(p.slug, ?l) > 0"},
-	{"status", "instr(r.status, ?l) > 0"},
-	{"agent", agentOfRun},
-	{"id", tailMatches("r.uid", "?i")},
+	compared("name", "r.name_key", "?f"),
+	compared("pack", "p.slug", "?l"),
+	compared("status", "r.status", "?l"),
+	agentOfRun(),
+	{"id", tailMatches("r.uid", "?i"), "r.uid = ?l"},
 }
 
 var trialFields = []field{
-	{"case", "instr(lower(t.case_key), lower(?r)) > 0"},
-	{"agent", "instr(a.label_key, ?f) > 0"},
-	{"outcome", "instr(t.status, ?l) > 0"},
-	{"code", "instr(t.code, ?l) > 0"},
-	{"id", tailMatches("t.uid", "?i")},
+	{"case", "instr(lower(t.case_key || '#' || t.repetition), lower(?r)) > 0", "lower(?r) IN (lower(t.case_key), lower(t.case_key || '#' || t.repetition))"},
+	compared("agent", "a.label_key", "?f"),
+	compared("outcome", "t.status", "?l"),
+	compared("code", "t.code", "?l"),
+	compared("phase", "t.phase", "?l"),
+	{"id", tailMatches("t.uid", "?i"), "t.uid = ?l"},
 }
 
 // searched is the condition that words make of the fields, and its arguments. A
@@ -41,7 +55,11 @@ func searched(fields []field, words []Word) (where string, args []any) {
 		var either []string
 		for _, f := range fields {
 			if w.Field == "" || w.Field == f.name {
-				sql, values := w.bind(f.sql)
+				sql := f.has
+				if w.Whole {
+					sql = f.is
+				}
+				sql, values := w.bind(sql)
 				either, args = append(either, sql), append(args, values...)
 			}
 		}
@@ -81,7 +99,7 @@ func (w Word) bind(sql string) (string, []any) {
 // RunTrialFilter says which trials of a run are listed.
 type RunTrialFilter struct {
 	RunID  string
-	Words  []Word // of case, agent, outcome, code and id
+	Words  []Word // of case, agent, outcome, code, phase and id
 	Limit  int
 	Offset int
 }

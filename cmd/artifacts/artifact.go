@@ -280,20 +280,13 @@ func runArtifactDownload(ctx context.Context, a *cli.App, which, to string, forc
 	})
 }
 
-// SaveNew writes an artifact's bytes to a file that is not there yet, and leaves none
-// that is not whole.
+// SaveNew writes an artifact's bytes to a file that is not there yet, once it is whole.
 func SaveNew(ctx context.Context, db *store.DB, one store.Artifact, path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	err := cli.WriteNew(path, func(w io.Writer) error { return db.ReadArtifact(ctx, one, w) })
 	if errors.Is(err, fs.ErrExist) {
 		return cli.Usage("%s is there already: name another file", path)
 	}
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(db.ReadArtifact(ctx, one, f), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(path))
-	}
-	return nil
+	return err
 }
 
 // SafeName is a file name for what somebody else called a file: no directory, no

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,6 +31,22 @@ type stored struct {
 	a         *cli.App
 	db        *store.DB
 	workspace string
+	file      os.FileInfo // of the store, as it was opened
+}
+
+// Here says when the store was deleted or replaced: what is still open is the old one,
+// and what is opened from now on another.
+func (s stored) Here() error {
+	now, err := os.Stat(s.db.Path())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("the store was deleted, q leaves: %s", s.db.Path())
+	case err != nil:
+		return err
+	case !os.SameFile(now, s.file):
+		return fmt.Errorf("the store was replaced, q leaves, and agentclash ui shows the new one: %s", s.db.Path())
+	}
+	return nil
 }
 
 func words(list []widget.Word) []store.Word {

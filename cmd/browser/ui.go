@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"errors"
+	"os"
 
 	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/tui/browse"
@@ -44,7 +45,11 @@ func runUI(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	from := stored{a, db, workspace}
+	file, err := os.Stat(db.Path())
+	if err != nil {
+		return err
+	}
+	from := stored{a, db, workspace, file}
 	o := browse.Options{Source: from, Color: a.Color(), Now: a.Process.Now}
 	if len(args) > 0 {
 		r, err := db.Run(ctx, workspace, args[0])

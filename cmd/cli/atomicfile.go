@@ -89,9 +89,40 @@ func WriteBytes(path string, content []byte) error {
 	})
 }
 
+// WriteNew writes a file that is not there yet, at once: whoever looks sees no file or
+// all of it, also after a crash. The error is fs.ErrExist when there is something.
+func WriteNew(path string, write func(io.Writer) error) error {
+	if _, err := os.Lstat(path); err == nil { // before anything is written
+		return &fs.PathError{Op: "write", Path: path, Err: fs.ErrExist}
+	}
+	return publish(path, 0o644, write, func(whole string) error {
+		err := os.Link(whole, path)
+		if err == nil {
+			return os.Remove(whole)
+		}
+		if errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		// a file system without links: the name is taken before the file is put there
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Close(), os.Rename(whole, path)); err != nil {
+			return errors.Join(err, os.Remove(path))
+		}
+		return nil
+	})
+}
+
 // Replace puts a new file in the place of what path names, once it is whole. Until
 // then nobody else can read it.
 func Replace(path string, mode fs.FileMode, write func(io.Writer) error) error {
+	return publish(path, mode, write, func(whole string) error { return os.Rename(whole, path) })
+}
+
+// publish writes a file beside another, and has it put there once it is whole.
+func publish(path string, mode fs.FileMode, write func(io.Writer) error, put func(whole string) error) error {
 	f, err := newBeside(path) // made with 0600
 	if err != nil {
 		return err
@@ -102,7 +133,7 @@ func Replace(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = put(f.Name())
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))

@@ -164,5 +164,5 @@ func call(s State, f Frame) string {
 	if w.Hint != "" {
 		text += ": " + w.Hint
 	}
-	return view.Waiting.Paint("a answer · "+text, f.Color)
+	return view.Waiting.Paint(text, f.Color)
 }

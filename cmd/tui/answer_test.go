@@ -48,7 +48,8 @@ func TestAPersonAnswersOnTheScreen(t *testing.T) {
 	t.Parallel()
 	got := make(chan sent, 4)
 	s, _, _ := waits(t, func(m sent) error { got <- m; return nil })
-	s.page.waitFor(t, "a answer · model-a, case-0#1 waits for you")
+	s.page.waitFor(t, "model-a, case-0#1 waits for you")
+	s.page.waitFor(t, "a answer")
 	s.press(t, "a")
 	s.page.waitFor(t, "enter sends, esc leaves")
 	s.press(t, "the quick a")
@@ -76,11 +77,13 @@ func TestKeysAreKeysAgainAfterAMessage(t *testing.T) {
 	again := func(key, text string) { // which has been painted before
 		before := len(s.page.String())
 		s.press(t, key)
-		for !strings.Contains(s.page.String()[before:], text) {
-			time.Sleep(5 * time.Millisecond)
+		for start := time.Now(); !strings.Contains(s.page.String()[before:], text); time.Sleep(5 * time.Millisecond) {
+			if time.Since(start) > time.Minute {
+				t.Fatalf("%q was not painted again", text)
+			}
 		}
 	}
-	again("\x1b", "waits for you") // leaves it
+	again("\x1b", "q stop") // leaves it
 	s.press(t, "m")
 	s.press(t, "ax\r")
 	s.page.waitFor(t, "not sent: it has expired")

@@ -5,16 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agentclash/agentclash/cmd/tui"
+	"github.com/agentclash/agentclash/cmd/tui/tuitest"
 	"github.com/agentclash/agentclash/cmd/tui/widget"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/event"
@@ -22,23 +19,6 @@ import (
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.golden")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
 
 // crowd is sixteen lanes, each with a trial running and failures behind it.
 func crowd() tui.State {
@@ -117,7 +97,7 @@ func TestDrawGolden(t *testing.T) {
 	for name, state := range states {
 		for _, size := range [][2]int{{80, 24}, {160, 48}, {40, 10}} {
 			got := draw(state, tui.Frame{Width: size[0], Height: size[1], Now: later})
-			golden(t, fmt.Sprintf("%s.%dx%d", name, size[0], size[1]), got+"\n")
+			tuitest.Golden(t, *update, fmt.Sprintf("%s.%dx%d", name, size[0], size[1]), got)
 		}
 	}
 	for name, change := range map[string]func(*tui.Frame){
@@ -130,20 +110,20 @@ func TestDrawGolden(t *testing.T) {
 	} {
 		f := tui.Frame{Width: 80, Height: 24, Now: later}
 		change(&f)
-		golden(t, "busy."+name+".80x24", draw(busy(), f)+"\n")
+		tuitest.Golden(t, *update, "busy."+name+".80x24", draw(busy(), f))
 	}
 	for name, f := range map[string]tui.Frame{
 		"lanes":    {Focus: tui.OnLanes, Lanes: widget.List{Cursor: 15}},
 		"scrolled": {Trials: widget.List{Cursor: 30}},
 	} {
 		f.Width, f.Height, f.Now = 80, 24, later
-		golden(t, "crowd."+name+".80x24", draw(crowd(), f)+"\n")
+		tuitest.Golden(t, *update, "crowd."+name+".80x24", draw(crowd(), f))
 	}
 	open := tui.Frame{Width: 80, Height: 24, Now: later, Open: true}
-	golden(t, "talking.open.80x24", draw(talking(), open)+"\n")
+	tuitest.Golden(t, *update, "talking.open.80x24", draw(talking(), open))
 	open.Width, open.Height = 80, 50
 	open.Open = false
-	golden(t, "talking.below.80x50", draw(talking(), open)+"\n")
+	tuitest.Golden(t, *update, "talking.below.80x50", draw(talking(), open))
 }
 
 // Whatever the facts and the size, the screen fits the terminal and holds

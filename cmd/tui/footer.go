@@ -33,13 +33,22 @@ func footer(s State, f Frame) string {
 	case f.Notice != "":
 		return view.Waiting.Paint(f.Notice, f.Color)
 	}
+	if text := news(s, f); text != "" && !f.newsAbove() {
+		first := "q stop · "
+		if len(s.Awaiting) > 0 {
+			first += "a answer · "
+		}
+		return view.Faint.Paint(first, f.Color) + text
+	}
+	return view.Faint.Paint(widget.Join(f.Width, " · ", hints(s, f)...), f.Color)
+}
+
+// news is who waits for the person, or what else there is to know, "" for nothing.
+func news(s State, f Frame) string {
 	if len(s.Awaiting) > 0 {
 		return call(s, f)
 	}
-	if s.Note != "" {
-		return view.Waiting.Paint(s.Note, f.Color)
-	}
-	return view.Faint.Paint(widget.Join(f.Width, " · ", hints(s, f)...), f.Color)
+	return view.Waiting.Paint(s.Note, f.Color)
 }
 
 // hints are the keys that matter most where one is.
@@ -48,18 +57,22 @@ func hints(s State, f Frame) []string {
 	if f.Manual {
 		manual = "manual phases run"
 	}
+	answer := ""
+	if len(s.Awaiting) > 0 {
+		answer = "a answer"
+	}
 	pause := "p pause"
 	if s.Paused {
 		pause = "p resume"
 	}
 	if f.Open {
-		return []string{"q stop", "? help", "esc back", "↑↓ scroll", "end follow", pause, "x cancel", manual}
+		return []string{"q stop", "? help", answer, "esc back", "↑↓ scroll", "end follow", pause, "x cancel", manual}
 	}
 	filter := "/ filter"
 	if f.Filter != "" {
 		filter = "esc all trials"
 	}
-	return []string{"q stop", "? help", manual, "enter transcript", filter, pause, "+- concurrency", "x cancel", "tab lists"}
+	return []string{"q stop", "? help", answer, manual, "enter transcript", filter, pause, "+- concurrency", "x cancel", "tab lists"}
 }
 
 // keys are all that the screen knows.
@@ -87,8 +100,8 @@ var legend = []string{
 	"The bar: █ passed  ▓ failed  ▒ invalid  ░ to do. Failed is the agent's doing.",
 	"Invalid is not: infrastructure or the pack got in the way, and the trial is left",
 	"out of every score. Stopping keeps what is finished.",
-	"A filter's words are looked for in case, agent, outcome and code; agent:NAME,",
-	"case:NAME and outcome:WORD look there only.",
+	"A filter's words are looked for everywhere; case:, agent:, outcome:, code:,",
+	"phase: and id: before one there only, and agent:=NAME is that agent alone.",
 }
 
 // Keys are all that the screen knows, for the page that says what they do.

@@ -22,12 +22,18 @@ func (f Frame) headerLines() int {
 	case f.Height < 20:
 		return 4
 	}
-	return 7
+	return allHeader
 }
+
+// allHeader is how many lines there are at most. In the last one there are news, or
+// nothing; in a shorter terminal they are below.
+const allHeader = 7
+
+func (f Frame) newsAbove() bool { return f.headerLines() == allHeader }
 
 // header is what the run is and how far it has come.
 func header(s State, f Frame) []string {
-	lines := []string{title(s, f), bar(s, f), counts(s, f), costs(s, f), paces(s, f), quiet(s, f), ""}
+	lines := []string{title(s, f), bar(s, f), counts(s, f), costs(s, f), paces(s, f), quiet(s, f), news(s, f)}
 	return lines[:f.headerLines()]
 }
 

@@ -87,8 +87,6 @@ func (m model) take(msg tea.Msg) (model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.frame.Width, m.frame.Height = msg.Width, msg.Height
 		return m.fit(), nil
-	case resumed:
-		return m, repaint()
 	case asked:
 		return m.heard(msg)
 	case answered:
@@ -136,8 +134,6 @@ func (m model) key(key string) (model, tea.Cmd) {
 	switch key {
 	case "q", "ctrl+c":
 		return m.stop()
-	case "ctrl+z":
-		return m, suspend()
 	case "p", "+", "=", "-", "R", "x":
 		return m.steer(key)
 	case "o":

@@ -105,6 +105,33 @@ func TestWhatIsSaidOfAMessageGoesAway(t *testing.T) {
 	}
 }
 
+// What there is to know does not take the place of how to stop, at any size.
+func TestNewsLeaveTheKeysInSight(t *testing.T) {
+	t.Parallel()
+	s := tui.New(tui.Options{Now: func() time.Time { return noon }})
+	page, told := tui.NewPage(s, 80, 24), newStory(func(e event.Event) { _ = s.Emit(context.Background(), e) })
+	told.starts(1, 2)
+	told.trialStarts(0, 0)
+	s.Note("pulling the image\x1b[2J of all images")
+	for _, awaited := range []bool{false, true} {
+		want := "pulling the image"
+		if awaited {
+			told.tell(event.TurnAwaiting, trial(0, 0), event.HumanWait{TurnIndex: 3, TimeoutMS: 90_000})
+			want = "a answer"
+		}
+		page.Paint(noon)
+		for _, size := range [][2]int{{80, 24}, {160, 48}, {80, 14}, {40, 10}} {
+			shown := ansi.Strip(page.Take(tea.WindowSizeMsg{Width: size[0], Height: size[1]}))
+			if !strings.HasPrefix(last(shown), "q stop · ") || !strings.Contains(shown, want) {
+				t.Errorf("at %v:\n%s", size, shown)
+			}
+			if awaited && size[0] > 40 && !strings.Contains(shown, "waits for you") {
+				t.Errorf("nobody is said to wait at %v:\n%s", size, shown)
+			}
+		}
+	}
+}
+
 // Whoever filters wants to see the trials, not the help.
 func TestFilterLeavesTheHelp(t *testing.T) {
 	t.Parallel()

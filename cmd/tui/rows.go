@@ -47,7 +47,7 @@ func (s *State) match(f widget.Filter) []int {
 	for i := range s.rows() {
 		if i < len(s.Running) {
 			r := s.Running[i]
-			if f.Match(widget.NewItem(r.Name, s.Label(r.Lane), "running", r.Phase)) {
+			if f.Match(widget.NewItem(r.Name, s.Label(r.Lane), "running", "", r.Phase, r.TrialID)) {
 				places = append(places, i)
 			}
 		} else if f.Match(s.endedAt(i).item) {

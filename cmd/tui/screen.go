@@ -11,9 +11,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/agentclash/agentclash/cmd/tui/terminal"
 	"github.com/agentclash/agentclash/engine/event"
-
-	_ "github.com/agentclash/agentclash/cmd/tui/quiet" // before Bubble Tea is initialised
 )
 
 // ErrLeave is returned by [Screen.Run] when a person asked a second time to
@@ -177,13 +176,7 @@ func (s *Screen) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer close(s.ended)
 	first := model{screen: s, ctx: ctx, painted: &painted{}, changes: 1,
 		frame: Frame{Width: cmp.Or(s.o.Width, 80), Height: cmp.Or(s.o.Height, 24), Color: s.o.Color, Now: s.o.Now()}}
-	program := tea.NewProgram(first,
-		tea.WithContext(within), tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen(),
-		tea.WithFPS(framesPerSecond),
-		tea.WithoutSignalHandler(), // signals are cmd's; here ctrl+c is a key
-	)
-	defer resuming(program)()
-	last, err := program.Run()
+	last, err := terminal.Show(within, first, in, out, framesPerSecond)
 	if failed := s.failure(); failed != nil {
 		return failed
 	}

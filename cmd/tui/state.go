@@ -280,13 +280,13 @@ func (s *State) count(e event.Event, outcome scoring.Outcome) {
 func (s *State) ended(e event.Event, outcome string, took time.Duration) {
 	n := Ended{TrialID: e.TrialID, Attempt: e.Attempt, Outcome: outcome, Lane: s.Label(s.laneOf(e)), Name: name(e), Took: took}
 	if outcome == string(scoring.OutcomePassed) {
-		n.item = widget.NewItem(n.Name, n.Lane, outcome, "")
+		n.item = widget.NewItem(n.Name, n.Lane, outcome, "", "", n.TrialID)
 		s.Passes = keep(s.Passes, n, maxPasses)
 		return
 	}
 	v, _ := event.Decode[event.TrialEnd](e) // endPart of it has decoded
 	n.Code, n.Phase, n.Reason = clean(v.Code), clean(v.Phase), clean(view.NewTrial(v.Trial).Why())
-	n.item = widget.NewItem(n.Name, n.Lane, outcome, n.Code+" "+n.Phase)
+	n.item = widget.NewItem(n.Name, n.Lane, outcome, n.Code, n.Phase, n.TrialID)
 	s.Problem++
 	s.Problems = keep(s.Problems, n, maxProblems)
 }

@@ -120,8 +120,8 @@ func InvalidCauses(trials []scoring.Trial) List[InvalidCause] {
 // agentsTable is one row a run agent: what it scored, and what was left out.
 func (p *printer) agentsTable(agents []Agent) {
 	t := Table{Columns: []Column{
-		left("AGENT"), whole("RESULT"), right("SCORE"), right("PASS RATE"), right("PASSED"), right("FAILED"),
-		right("INVALID"), right("COST"), spare(right("LATENCY")),
+		left("AGENT"), whole("RESULT"), right("SCORE"), right("PASS RATE"), last(right("PASSED")), last(right("FAILED")),
+		last(right("INVALID")), last(right("COST")), spare(right("LATENCY")),
 	}}
 	for _, a := range agents {
 		t.Add(Text(a.Label), Status(a.result()), Text(Score(a.OverallScore)), Text(Percent(a.PassRate)),

@@ -144,7 +144,7 @@ func DeltaRows(c compare.Comparison) []DeltaRow {
 
 func (p *printer) deltas(rows []DeltaRow) {
 	t := Table{Columns: []Column{
-		left("METRIC"), right("BASELINE"), right("CANDIDATE"), right("DELTA"), whole("DOUBT"), whole("OUTCOME"), spare(whole("STATE")),
+		left("METRIC"), last(right("BASELINE")), right("CANDIDATE"), right("DELTA"), last(whole("DOUBT")), whole("OUTCOME"), spare(whole("STATE")),
 	}}
 	for _, r := range rows {
 		delta := Cell{Text: r.Delta, Style: StatusStyle(r.Outcome)}
@@ -235,7 +235,7 @@ func signed(v float64, size string) string {
 // that stayed as they were are in the JSON.
 func (p *printer) changedCases(pairs []compare.CasePair) {
 	t := Table{Columns: []Column{
-		left("CASE"), right("BASELINE"), right("CANDIDATE"), right("DELTA"), whole("CHANGE"),
+		left("CASE"), last(right("BASELINE")), right("CANDIDATE"), last(right("DELTA")), whole("CHANGE"),
 	}}
 	changed := 0
 	for _, c := range pairs {

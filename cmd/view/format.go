@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 )
@@ -116,6 +117,25 @@ func Fit(s string, width int) string {
 		return s
 	}
 	return ansi.Truncate(s, width, ellipsis)
+}
+
+// bytesPerCell is how much text of any kind that people write stands in a cell.
+const bytesPerCell = 16
+
+// FitLine is a clean line of at most width cells. Of text without end, or of marks that
+// take no room, no more is looked at than could stand there.
+func FitLine(s string, width int) string { return Fit(SanitizeLine(begins(s, width)), width) }
+
+// begins is as much of a text as can stand in so many cells, and a mark when it is cut.
+func begins(s string, width int) string {
+	most := bytesPerCell * max(width, 1)
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + ellipsis
 }
 
 // Pad fills text up to width cells, on the left when right is set.

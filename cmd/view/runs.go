@@ -171,8 +171,8 @@ func RunAgents(w io.Writer, agents List[RunAgent], o Options) error {
 
 func (p *printer) runAgents(agents []RunAgent) {
 	t := Table{Columns: []Column{
-		whole("ID"), left("LABEL"), left("MODEL"), whole("STATUS"), right("PASSED"), right("FAILED"),
-		right("INVALID"), spare(whole("STARTED")), spare(whole("FINISHED")),
+		whole("ID"), left("LABEL"), left("MODEL"), whole("STATUS"), last(right("PASSED")), last(right("FAILED")),
+		last(right("INVALID")), spare(whole("STARTED")), spare(whole("FINISHED")),
 	}}
 	invalid := make([]labelled, len(agents))
 	for i, a := range agents {

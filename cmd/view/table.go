@@ -23,6 +23,9 @@ type Column struct {
 	// Spare columns are left out, the last one first, when a terminal is too
 	// narrow to keep the text of the others readable.
 	Spare bool
+	// Last columns are left out in the same way where not even columns that are cut
+	// as far as they may be leave room for all.
+	Last bool
 }
 
 // Cell is one value. Its text need not be clean: the table sees to that.
@@ -58,10 +61,11 @@ func (p *printer) table(t *Table) {
 	if len(t.Rows) == 0 {
 		return
 	}
-	rows := t.text()
+	rows := t.text(p.o)
 	widths := t.widths(rows)
 	if p.o.Terminal() {
-		t.dropSpare(widths, p.o.Width)
+		t.leaveOut(widths, p.o.Width, readColumn, func(c Column) bool { return c.Spare })
+		t.leaveOut(widths, p.o.Width, minColumn, func(c Column) bool { return c.Last })
 		t.shrink(widths, p.o.Width)
 	}
 	for i, row := range rows {
@@ -70,7 +74,7 @@ func (p *printer) table(t *Table) {
 }
 
 // text is the clean text of every cell, headings first.
-func (t *Table) text() [][]string {
+func (t *Table) text(o Options) [][]string {
 	rows := make([][]string, 0, len(t.Rows)+1)
 	head := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
@@ -81,7 +85,11 @@ func (t *Table) text() [][]string {
 		row := make([]string, len(t.Columns))
 		for i := range row {
 			if i < len(cells) {
-				row[i] = SanitizeLine(cells[i].Text)
+				row[i] = cells[i].Text
+				if o.Terminal() { // which cuts it as well
+					row[i] = begins(row[i], o.Width)
+				}
+				row[i] = SanitizeLine(row[i])
 			}
 			row[i] = or(row[i])
 		}
@@ -106,18 +114,22 @@ func (t *Table) widths(rows [][]string) []int {
 // dropped is the width of a column that is left out.
 const dropped = -columnGap
 
-// dropSpare leaves out spare columns until what remains is readable.
-func (t *Table) dropSpare(widths []int, total int) {
-	need := -columnGap
-	for i, w := range widths {
-		if !t.Columns[i].Keep {
-			w = min(w, readColumn)
+// leaveOut leaves columns out, the last one first, until the rest fits, with so many
+// cells at most for each that may be cut.
+func (t *Table) leaveOut(widths []int, total, most int, may func(Column) bool) {
+	takes := func(i int) int {
+		if t.Columns[i].Keep {
+			return widths[i] + columnGap
 		}
-		need += w + columnGap
+		return min(widths[i], most) + columnGap
+	}
+	need := -columnGap
+	for i := range widths {
+		need += takes(i)
 	}
 	for i := len(widths) - 1; i >= 0 && need > total; i-- {
-		if t.Columns[i].Spare {
-			need -= min(widths[i], readColumn) + columnGap
+		if may(t.Columns[i]) {
+			need -= takes(i)
 			widths[i] = dropped
 		}
 	}
@@ -199,5 +211,11 @@ func right(title string) Column { return Column{Title: title, Right: true, Keep:
 // spare makes a column one that may be left out.
 func spare(c Column) Column {
 	c.Spare = true
+	return c
+}
+
+// last makes a column one that is left out where there is no room for it at all.
+func last(c Column) Column {
+	c.Last = true
 	return c
 }

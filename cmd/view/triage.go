@@ -91,7 +91,7 @@ func (p *printer) triageRanking(d RankingDocument) {
 	if d.Ranking == nil || len(d.Ranking.Items) < 2 {
 		return
 	}
-	t := Table{Columns: []Column{right("RANK"), left("AGENT"), whole("RESULT"), right("SCORE"), right("PASS RATE"), right("INVALID")}}
+	t := Table{Columns: []Column{right("RANK"), left("AGENT"), whole("RESULT"), right("SCORE"), last(right("PASS RATE")), last(right("INVALID"))}}
 	for _, i := range d.Ranking.Items {
 		t.Add(Text(strconv.Itoa(i.Rank)), Text(i.Label), Status(i.Headline), Text(Score(i.OverallScore)), Text(Percent(i.PassRate)), invalidCell(i.InvalidTrials))
 	}

@@ -6,8 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,32 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentclash/agentclash/cmd/tui/browse"
+	"github.com/agentclash/agentclash/cmd/tui/tuitest"
 	"github.com/agentclash/agentclash/cmd/view"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.golden")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	lines := strings.Split(got, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	got = strings.Join(lines, "\n") + "\n"
-	file := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
 
 // sized is a screen of a size, without a terminal, that has read nothing yet.
 func sized(ctx context.Context, l *library, width, height int) *browse.Page {
@@ -70,11 +47,11 @@ func TestScreensGolden(t *testing.T) {
 	} {
 		for _, size := range [][2]int{{80, 24}, {160, 48}, {40, 10}} {
 			p := sized(t.Context(), &library{runs: 300, trials: 200}, size[0], size[1]).Answer()
-			golden(t, fmt.Sprintf("%s.%dx%d", name, size[0], size[1]), p.Press(keys...).Text())
+			tuitest.Golden(t, *update, fmt.Sprintf("%s.%dx%d", name, size[0], size[1]), p.Press(keys...).Text())
 		}
 	}
-	golden(t, "empty.80x24", opened(t, &library{}).Text())
-	golden(t, "live.80x24", opened(t, &library{runs: 2, live: true}).Press("down", "c").Text())
+	tuitest.Golden(t, *update, "empty.80x24", opened(t, &library{}).Text())
+	tuitest.Golden(t, *update, "live.80x24", opened(t, &library{runs: 2, live: true}).Press("down", "c").Text())
 }
 
 func shows(t *testing.T, p *browse.Page, texts ...string) {
@@ -126,6 +103,22 @@ func TestSearching(t *testing.T) {
 	shows(t, p.Press("esc", "esc").Type("enter", "tab", "tab", "/", "sorry", "enter").Answer(), "/sorry 1 of 1")
 	p.Press("esc", "esc", "enter", "tab")
 	shows(t, p.Type("/").Press("x", "esc", "/", "nobody said this", "enter"), `"nobody said this" is not here`)
+}
+
+// A long text is looked through when it is searched or laid out anew, not at each key.
+func TestALongTextIsLookedThroughOnce(t *testing.T) {
+	few, many := longTranscript(t, 4), longTranscript(t, 400)
+	shows(t, few, "/parcel 1 of 951")
+	shows(t, many, "/parcel 1 of 92031")
+	cost := func(p *browse.Page) float64 {
+		return testing.AllocsPerRun(10, func() { p.Type("down") })
+	}
+	if a, b := cost(few), cost(many); b > 2*a {
+		t.Errorf("a key takes %v allocations in a short text and %v in a long one", a, b)
+	}
+	shows(t, many.Resize(40, 10).Answer().Press("n"), "2 of 92031")
+	shows(t, many.Press("/", " xyz", "enter"), `"parcel xyz" is not here`)
+	shows(t, many.Press("/", "backspace", "backspace", "backspace", "backspace", "enter"), "2 of 92031")
 }
 
 func TestComparing(t *testing.T) {
@@ -222,6 +215,9 @@ func TestWhatGoesWrongIsSaid(t *testing.T) {
 	l := &library{runs: 3, trials: 3, fail: errors.New("the disk\x1b[2J is gone")}
 	p := opened(t, l)
 	shows(t, p, "the disk is gone · r reads again", "it could not be read")
+	if p.Press("/", "esc"); !strings.Contains(p.Text(), "it could not be read: the disk is gone · r reads again") {
+		t.Errorf("why is said no more:\n%s", p.Text())
+	}
 	calls := len(l.calls)
 	if p.Press("?", "?"); len(l.calls) != calls {
 		t.Errorf("what could not be read was read again by itself")
@@ -229,9 +225,21 @@ func TestWhatGoesWrongIsSaid(t *testing.T) {
 	l.fail = nil
 	shows(t, p.Press("r"), "nightly-0")
 	l.fail = errors.New("gone again")
-	shows(t, p.Press("enter"), "  gone again", "gone again · r reads again")
+	shows(t, p.Press("enter"), "  it could not be read: gone again", "gone again · r reads again")
 	l.fail = nil
 	shows(t, p.Press("r"), "Overall score")
+}
+
+// A store that was replaced while it was looked at is said to be, and neither read
+// further nor mixed with the other one.
+func TestWhatWasReplacedIsNotReadFurther(t *testing.T) {
+	t.Parallel()
+	l := &library{runs: 300, trials: 3}
+	p := opened(t, l)
+	l.gone = errors.New("another file is there now: leave, and start anew, " + strings.Repeat("for it is so ", 20) + "indeed")
+	shows(t, p.Press("end"), "runs 281-300 of 300", "not read", "another file is there now")
+	shows(t, p.Press("home", "enter"), "nightly-0", "it could not be read: another file is there now", "indeed")
+	shows(t, p.Press("tab"), "it could not be read: another file is there now")
 }
 
 // While a run goes on it is looked at again, and no longer.
@@ -305,6 +313,39 @@ func TestHostileTextsDoNoHarm(t *testing.T) {
 				t.Errorf("%v: a line of %d cells: %q", size, view.Width(line), line)
 			}
 		}
+	}
+}
+
+// Names that are long, or have marks on marks that take no room, are no more on a list
+// than a terminal of its size can need.
+func TestEndlessTextsDoNoHarm(t *testing.T) {
+	t.Parallel()
+	for name, evil := range map[string]string{
+		"one line":      strings.Repeat("x", 1<<20),
+		"wide":          strings.Repeat("👩‍👩‍👧‍👦", 1<<14),
+		"marks":         "e" + strings.Repeat("\u0301", 1<<19),
+		"no width":      strings.Repeat("\u200b", 1<<18),
+		"other orders":  strings.Repeat("\u2066\u202e\u200f", 1<<16) + "x",
+		"not even text": strings.Repeat("\xff\xfe", 1<<18),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := opened(t, &library{runs: 30, trials: 30, evil: evil})
+			for _, keys := range [][]string{nil, {"/", "x", "enter", "esc"}, {"down", "pgdown", "home"}, {"C"}, {"a"}} {
+				text := p.Press(keys...).Text()
+				if p.Err() != nil {
+					t.Fatal(p.Err())
+				}
+				if len(text) > 64<<10 {
+					t.Errorf("after %v the screen has %d bytes", keys, len(text))
+				}
+				for _, line := range p.Lines() {
+					if view.Width(line) > 80 {
+						t.Errorf("after %v a line has %d cells", keys, view.Width(line))
+					}
+				}
+			}
+		})
 	}
 }
 

@@ -33,7 +33,7 @@ func (m *model) draw() string {
 func (m *model) crumbs() string {
 	right := ""
 	if m.base != nil {
-		right = view.Waiting.Paint("base "+view.Fit(view.SanitizeLine(m.base.Name), 24)+" "+view.ShortID(m.base.RunID), m.o.Color)
+		right = view.Waiting.Paint("base "+view.FitLine(m.base.Name, 24)+" "+view.ShortID(m.base.RunID), m.o.Color)
 	}
 	if m.top().live(m.layout()) {
 		right = strings.TrimSpace(view.Busy.Paint("live", m.o.Color) + " " + right)
@@ -46,7 +46,7 @@ func (m *model) crumbs() string {
 	}
 	text := ""
 	for i := len(m.pages) - 1; i >= 0; i-- {
-		next := view.SanitizeLine(m.pages[i].crumb)
+		next := view.FitLine(m.pages[i].crumb, m.width)
 		if text != "" {
 			next += " › " + text
 		}
@@ -120,6 +120,20 @@ func (m *model) parts() []string {
 		lines[i] = view.Pad(view.Fit(l, all[0].box.width), all[0].box.width, false) + bar + view.Fit(r, all[1].box.width)
 	}
 	return lines
+}
+
+// unread is what stands in the place of what could not be read.
+func unread(err error) string {
+	return "it could not be read: " + view.SanitizeLine(err.Error()) + " · r reads again"
+}
+
+// aside is what stands in a part that shows nothing else.
+func (m *model) aside(text string, b box) []string {
+	lines := widget.Wrap(text, b.width-widget.Margin)
+	for i := range lines {
+		lines[i] = strings.Repeat(" ", widget.Margin) + view.Faint.Paint(lines[i], m.o.Color)
+	}
+	return lines[:min(len(lines), b.height)]
 }
 
 // footer is the line that is written, what came of the last key, or the keys that

@@ -137,7 +137,7 @@ func (m *model) compare(key string, r Run) {
 		m.base, m.notice = nil, "no run is marked any more"
 	case m.base == nil || key == "C":
 		m.base = &r
-		m.notice = "marked " + view.SanitizeLine(r.Name) + " " + view.ShortID(r.RunID) + ": c on another run compares it with this one"
+		m.notice = "marked " + view.FitLine(r.Name, maxCalled) + " " + view.ShortID(r.RunID) + ": c on another run compares it with this one"
 	default:
 		m.push(m.comparePage(r, m.base))
 	}
@@ -167,7 +167,8 @@ var keys = []widget.Key{
 // legend says what can be written where filters are.
 var legend = []string{
 	"A filter's words are looked for in every column. Of runs name:, pack:, status:,",
-	"agent: and id: look there only; of trials case:, agent:, outcome:, code:, id:.",
+	"agent:, id: look there only, of trials case:, agent:, outcome:, code:, phase:,",
+	"id:. With = after that it is all that stands there, as in agent:=NAME.",
 	"Failed is the agent's doing. Invalid is not, and is left out of every score.",
 	"Nothing here changes what is stored.",
 }

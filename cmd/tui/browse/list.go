@@ -31,7 +31,7 @@ type list[T any] struct {
 	total  int // -1: not known
 	chunks map[int]part[T]
 	asked  map[int]bool
-	failed bool
+	why    string // something could not be read; "": all that was asked for could
 	filter string
 	era    int             // of the filter; answers of earlier ones are dropped
 	picked string          // the entry that a person selected; "" follows the first
@@ -60,7 +60,7 @@ func (l *list[T]) name(b box) string {
 		text += " /" + view.SanitizeLine(l.filter)
 	}
 	if e, ok := l.selected(); ok && l.called != nil {
-		text += " · " + view.Fit(view.SanitizeLine(l.called(e)), maxCalled)
+		text += " · " + view.FitLine(l.called(e), maxCalled)
 	}
 	return text
 }
@@ -86,7 +86,7 @@ func (l *list[T]) visible(room int) (first, last int) {
 func (l *list[T]) need(m *model, p *page, b box) tea.Cmd {
 	room := b.height - 1
 	l.at = l.at.Keep(max(l.total, 0), room)
-	if l.failed {
+	if l.why != "" {
 		return nil
 	}
 	first, last := l.visible(room)
@@ -116,9 +116,9 @@ func (l *list[T]) readPart(m *model, p *page, n int) tea.Cmd {
 	if l.ctx == nil {
 		l.ctx, l.stop = context.WithCancel(p.ctx)
 	}
-	return m.ask(l.ctx, p, func(ctx context.Context) (func(), error) {
+	return m.ask(l.ctx, p, func(ctx context.Context) (func(error), error) {
 		got, err := read(ctx, words, chunk, n*chunk)
-		return func() { l.heard(n, era, got, err) }, err
+		return func(err error) { l.heard(n, era, got, err) }, err
 	})
 }
 
@@ -129,7 +129,7 @@ func (l *list[T]) heard(n, era int, got Listed[T], err error) {
 	}
 	delete(l.asked, n)
 	if err != nil {
-		l.failed = true
+		l.why = unread(err)
 		return
 	}
 	l.total = got.Total
@@ -158,8 +158,8 @@ func (l *list[T]) selected() (T, bool) { return l.entry(l.at.Cursor) }
 
 func (l *list[T]) draw(m *model, b box, focus bool) []string {
 	switch {
-	case l.failed && l.total < 0:
-		return []string{"  " + view.Faint.Paint("it could not be read", m.o.Color)}
+	case l.why != "" && l.total < 0:
+		return m.aside(l.why, b)
 	case l.total < 0:
 		return []string{"  " + view.Faint.Paint("reading"+ellipsis, m.o.Color)}
 	case l.total == 0 && l.filter != "":
@@ -177,7 +177,7 @@ func (l *list[T]) draw(m *model, b box, focus bool) []string {
 		for i := from; i < to; i++ {
 			e, ok := l.entry(i)
 			if !ok {
-				t.Add(view.Text(ellipsis))
+				t.Add(view.Text(l.missing()))
 				continue
 			}
 			t.Add(l.cells(e, b.width)...)
@@ -188,6 +188,14 @@ func (l *list[T]) draw(m *model, b box, focus bool) []string {
 
 // ellipsis stands for what is not there yet.
 const ellipsis = "…"
+
+// missing stands for an entry that there is and that was not read.
+func (l *list[T]) missing() string {
+	if l.why != "" {
+		return "not read"
+	}
+	return ellipsis
+}
 
 // all is further than any list goes.
 const all = 1 << 30
@@ -235,7 +243,7 @@ func (l *list[T]) look(text string, _ bool, _ box) string {
 		return ""
 	}
 	l.filter, l.at, l.picked = text, widget.List{}, ""
-	l.total, l.chunks, l.asked, l.failed = -1, map[int]part[T]{}, map[int]bool{}, false
+	l.total, l.chunks, l.asked, l.why = -1, map[int]part[T]{}, map[int]bool{}, ""
 	l.era++
 	if l.stop != nil {
 		l.stop()
@@ -247,7 +255,7 @@ func (l *list[T]) look(text string, _ bool, _ box) string {
 func (l *list[T]) next(int, box) string { return "" }
 
 func (l *list[T]) again() {
-	l.failed = false
+	l.why = ""
 	for n, c := range l.chunks {
 		c.stale = true
 		l.chunks[n] = c
@@ -255,7 +263,7 @@ func (l *list[T]) again() {
 }
 
 func (l *list[T]) live() bool {
-	if l.failed {
+	if l.why != "" {
 		return false
 	}
 	for _, c := range l.chunks {

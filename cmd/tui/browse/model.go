@@ -109,10 +109,10 @@ func (m *model) guard(do func() tea.Msg) tea.Cmd {
 	}
 }
 
-// ask reads something for a page. What do returns is called by the loop, unless the
-// page was left meanwhile.
-func (m *model) ask(ctx context.Context, p *page, do func(context.Context) (apply func(), err error)) tea.Cmd {
-	now := m.o.Now
+// ask reads something for a page. What do returns is called by the loop, with what went
+// wrong, unless the page was left meanwhile.
+func (m *model) ask(ctx context.Context, p *page, do func(context.Context) (apply func(error), err error)) tea.Cmd {
+	now, src := m.o.Now, m.o.Source
 	p.pending++
 	return m.guard(func() tea.Msg {
 		began := now()
@@ -120,7 +120,10 @@ func (m *model) ask(ctx context.Context, p *page, do func(context.Context) (appl
 		if ctx.Err() != nil {
 			return answer{page: p} // nobody waits for it
 		}
-		return answer{page: p, took: now().Sub(began), err: err, apply: apply}
+		if gone := src.Here(); gone != nil { // which says more than what was found in its place
+			err = gone
+		}
+		return answer{page: p, took: now().Sub(began), err: err, apply: func() { apply(err) }}
 	})
 }
 

@@ -68,7 +68,7 @@ func (m *model) runPage(r Run) *page {
 	src := m.o.Source
 	cards := newText(text{label: "scorecard", read: src.Scorecards, of: func() string { return r.RunID }})
 	trials := newList(list[Trial]{
-		noun: "trials", fields: TrialFields(), columns: trialColumns(len(r.Agents)),
+		noun: "trials", fields: widget.TrialFields(), columns: trialColumns(len(r.Agents)),
 		read: func(ctx context.Context, words []widget.Word, limit, offset int) (Listed[Trial], error) {
 			return src.Trials(ctx, r.RunID, words, limit, offset)
 		},

@@ -27,7 +27,8 @@ func (s *scrolled) search() string { return s.found.Text }
 
 // look sets what is looked for; it is found once it has been written.
 func (s *scrolled) look(text string, done bool, b box) string {
-	s.found, s.waits = widget.NewSearch(text), false
+	s.found.For(text)
+	s.waits = false
 	if !done || text == "" {
 		return ""
 	}
@@ -54,8 +55,7 @@ func (s *scrolled) next(by int, b box) string {
 	if s.found.Text == "" {
 		return "nothing is looked for: / begins"
 	}
-	found, ok := s.found.Next(s.in, by, b.height)
-	if s.found = found; !ok {
+	if !s.found.Next(s.in, by, b.height) {
 		return fmt.Sprintf("%q is not here", view.SanitizeLine(s.found.Text))
 	}
 	s.moved = true

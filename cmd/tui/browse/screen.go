@@ -7,9 +7,7 @@ import (
 	"io"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
-
-	_ "github.com/agentclash/agentclash/cmd/tui/quiet" // before Bubble Tea is initialised
+	"github.com/agentclash/agentclash/cmd/tui/terminal"
 )
 
 // Options are what a screen takes from the world.
@@ -33,11 +31,7 @@ func Show(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 	within, leave := context.WithCancel(ctx)
 	defer leave() // what is still being read
 	m := newModel(within, o)
-	program := tea.NewProgram(m,
-		tea.WithContext(within), tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen(), tea.WithFPS(framesPerSecond),
-		tea.WithoutSignalHandler(), // signals are cmd's; here ctrl+c is a key
-	)
-	_, err := program.Run()
+	_, err := terminal.Show(within, m, in, out, framesPerSecond)
 	switch {
 	case m.failed != nil:
 		return m.failed

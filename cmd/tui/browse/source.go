@@ -13,13 +13,15 @@ import (
 // from several goroutines at once and end when their context does. None changes what
 // is stored.
 type Source interface {
+	// Here says when what was opened is not there any more, or something else is.
+	Here() error
 	// Runs lists runs, newest first, that have all the words; the fields are RunFields.
 	Runs(ctx context.Context, words []widget.Word, limit, offset int) (Listed[Run], error)
 	// Details is what there is to say of a run before its results.
 	Details(ctx context.Context, runID string) (Document, error)
 	// Scorecards is what scoring says of a run's agents.
 	Scorecards(ctx context.Context, runID string) (Document, error)
-	// Trials lists trials of a run in the order of execution; the fields are TrialFields.
+	// Trials lists trials of a run in the order of execution; the fields are those of widget.
 	Trials(ctx context.Context, runID string, words []widget.Word, limit, offset int) (Listed[Trial], error)
 	// Verdict is what scoring says of a trial, Files what the trial left behind.
 	Verdict(ctx context.Context, trialID string) (Document, error)
@@ -41,9 +43,6 @@ type Source interface {
 
 // RunFields are what a word of a filter of runs may be looked for in.
 func RunFields() []string { return []string{"name", "pack", "status", "agent", "id"} }
-
-// TrialFields are those of trials.
-func TrialFields() []string { return []string{"case", "agent", "outcome", "code", "id"} }
 
 // Listed is a part of a list.
 type Listed[T any] struct {

@@ -27,7 +27,9 @@ type library struct {
 	bug          bool   // reading ends in a panic
 	evil         string // in every text
 	live         bool   // the first run goes on
+	long         int    // so many entries of 8 KB are in each transcript
 	fail         error
+	gone         error // what was opened is not there any more
 
 	read  atomic.Int64 // rows
 	calls []string
@@ -41,6 +43,8 @@ func (l *library) call(name string) error {
 	l.calls = append(l.calls, name)
 	return l.fail
 }
+
+func (l *library) Here() error { return l.gone }
 
 func (l *library) called(name string) bool { return slices.Contains(l.calls, name) }
 
@@ -160,6 +164,12 @@ func (l *library) Facts(_ context.Context, trialID string, after int64) (browse.
 		fact(event.ToolStarted, event.Tool{ToolName: "lookup" + l.evil, Arguments: []byte(`{"order":17}`)}),
 		fact(event.ToolDone, event.Tool{ToolName: "lookup", DurationMS: 12, Result: &event.ToolResult{Content: strings.Repeat("a parcel of which nothing is known\n", 30) + l.evil}}),
 		fact(event.CallDone, event.CallEnd{OutputText: "sorry"}),
+	}
+	for range l.long {
+		all = append(all, fact(event.ToolDone, event.Tool{ToolName: "lookup", DurationMS: 12, Result: &event.ToolResult{Content: strings.Repeat("a parcel of which nothing is known\n", 230)}}))
+	}
+	if l.long > 0 {
+		return browse.Facts{Events: all[after:], Cursor: int64(len(all))}, l.call("facts")
 	}
 	if int(after) >= len(all) {
 		return browse.Facts{Cursor: after, Live: l.live}, l.call("facts")

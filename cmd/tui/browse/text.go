@@ -52,9 +52,9 @@ func (t *text) need(m *model, p *page, b box) tea.Cmd {
 	ctx, t.cancel = context.WithCancel(p.ctx)
 	t.asked, t.bad = of, ""
 	read := t.read
-	return m.ask(ctx, p, func(ctx context.Context) (func(), error) {
+	return m.ask(ctx, p, func(ctx context.Context) (func(error), error) {
 		doc, err := read(ctx, of)
-		return func() { t.heard(of, doc, err) }, err
+		return func(err error) { t.heard(of, doc, err) }, err
 	})
 }
 
@@ -65,12 +65,12 @@ func (t *text) heard(of string, doc Document, err error) {
 	t.asked = ""
 	t.stale, t.width = false, 0
 	if err != nil {
-		t.bad, t.why = of, view.SanitizeLine(err.Error())
+		t.bad, t.why = of, unread(err)
 		return
 	}
 	if t.have != of {
 		t.lines, t.moved, t.whole = widget.Text{}, false, false
-		t.found.At = -1
+		t.found.Restart()
 	}
 	t.have, t.doc = of, doc
 }
@@ -104,7 +104,7 @@ func (t *text) draw(m *model, b box, _ bool) []string {
 	default:
 		return t.window(m, b)
 	}
-	return []string{"  " + view.Faint.Paint(word, m.o.Color)}
+	return m.aside(word, b)
 }
 
 func (t *text) again() { t.stale, t.bad = true, "" }

@@ -6,7 +6,6 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/agentclash/agentclash/cmd/tui/widget"
-	"github.com/agentclash/agentclash/cmd/view"
 )
 
 // maxTranscript is how much is kept of a transcript, in bytes.
@@ -23,9 +22,9 @@ type transcript struct {
 	begun  bool // something was read
 	more   bool // there is more to be read
 	asking bool
-	failed bool
-	going  bool // the trial goes on
-	width  int  // that it was laid out for; 0: it has to be
+	why    string // it could not be read; "": it could
+	going  bool   // the trial goes on
+	width  int    // that it was laid out for; 0: it has to be
 }
 
 func newTranscript(read func(ctx context.Context, after int64) (Facts, error)) *transcript {
@@ -44,20 +43,21 @@ func (t *transcript) need(m *model, p *page, b box) tea.Cmd {
 		}
 		t.laid(m, b, !t.more)
 	}
-	if !t.more || t.asking || t.failed {
+	if !t.more || t.asking || t.why != "" {
 		return nil
 	}
 	t.asking = true
 	read, after := t.read, t.cursor
-	return m.ask(p.ctx, p, func(ctx context.Context) (func(), error) {
+	return m.ask(p.ctx, p, func(ctx context.Context) (func(error), error) {
 		got, err := read(ctx, after)
-		return func() { t.heard(got, err) }, err
+		return func(err error) { t.heard(got, err) }, err
 	})
 }
 
 func (t *transcript) heard(got Facts, err error) {
 	t.asking = false
-	if t.failed = err != nil; t.failed {
+	if err != nil {
+		t.why = unread(err)
 		return
 	}
 	for _, e := range got.Events {
@@ -75,15 +75,15 @@ func (t *transcript) draw(m *model, b box, _ bool) []string {
 	switch {
 	case t.begun && len(t.shown.Lines()) > 0:
 		return t.window(m, b)
-	case t.failed:
-		word = "it could not be read"
+	case t.why != "":
+		word = t.why
 	case t.more:
 		word = "reading" + ellipsis
 	default:
 		word = "nothing was said or done"
 	}
-	return []string{"  " + view.Faint.Paint(word, m.o.Color)}
+	return m.aside(word, b)
 }
 
-func (t *transcript) again()     { t.more, t.failed = true, false }
-func (t *transcript) live() bool { return t.going && !t.failed }
+func (t *transcript) again()     { t.more, t.why = true, "" }
+func (t *transcript) live() bool { return t.going && t.why == "" }

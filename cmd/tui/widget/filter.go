@@ -5,44 +5,53 @@ import (
 	"strings"
 )
 
-// Item is what a filter looks at, in lower case.
-type Item struct {
-	Case    string
-	Agent   string
-	Outcome string // or what it is in the midst of
-	Other   string // such as a code
+// TrialFields are what a word of a filter of trials may be looked for in.
+func TrialFields() []string { return []string{"case", "agent", "outcome", "code", "phase", "id"} }
+
+// Word is what an entry must have: in a field, or with Field "" anywhere; with Whole it
+// is all that stands there.
+type Word struct {
+	Field, Text string
+	Whole       bool
 }
-
-// NewItem makes an item of texts as they are.
-func NewItem(caseName, agent, outcome, other string) Item {
-	return Item{strings.ToLower(caseName), strings.ToLower(agent), strings.ToLower(outcome), strings.ToLower(other)}
-}
-
-// Filter lets items pass. The zero value lets all.
-type Filter struct{ words []Word }
-
-// Word is what an entry must contain: in a field, or with Field "" anywhere.
-type Word struct{ Field, Text string }
 
 // Words reads the language of filters: words, each of which may have one of the fields
-// and a colon before it.
+// and a colon before it, and = after that.
 func Words(text string, fields ...string) []Word {
 	var words []Word
 	for _, w := range strings.Fields(text) {
-		if field, rest, found := strings.Cut(w, ":"); found && slices.Contains(fields, strings.ToLower(field)) {
-			words = append(words, Word{strings.ToLower(field), rest})
-		} else {
-			words = append(words, Word{"", w})
+		field, rest, found := strings.Cut(w, ":")
+		if field = strings.ToLower(field); !found || !slices.Contains(fields, field) {
+			words = append(words, Word{Text: w})
+			continue
 		}
+		all, whole := strings.CutPrefix(rest, "=")
+		words = append(words, Word{field, all, whole && all != ""}) // else it is still being written
 	}
 	return words
 }
 
-// ParseFilter reads words, each of which an item must contain: anywhere, or with
-// case:, agent: or outcome: before it, there; with = after that, it must be all that
-// stands there.
+// Item is a trial as a filter looks at it, in lower case.
+type Item struct {
+	name    string // the case and the repetition
+	agent   string
+	outcome string // or what it is in the midst of
+	code    string
+	phase   string
+	id      string
+}
+
+// NewItem makes an item of texts as they are.
+func NewItem(name, agent, outcome, code, phase, id string) Item {
+	return Item{strings.ToLower(name), strings.ToLower(agent), strings.ToLower(outcome), strings.ToLower(code), strings.ToLower(phase), strings.ToLower(id)}
+}
+
+// Filter lets items pass that have all its words. The zero value lets all.
+type Filter struct{ words []Word }
+
+// ParseFilter reads words whose fields are TrialFields.
 func ParseFilter(text string) Filter {
-	return Filter{Words(strings.ToLower(text), "case", "agent", "outcome")}
+	return Filter{Words(strings.ToLower(text), TrialFields()...)}
 }
 
 // Empty says that everything passes.
@@ -61,19 +70,35 @@ func (f Filter) Match(i Item) bool {
 func (w Word) in(i Item) bool {
 	switch w.Field {
 	case "case":
-		return w.is(i.Case)
+		return w.of(i.name) || w.Whole && i.name[:max(0, strings.LastIndexByte(i.name, '#'))] == w.Text
 	case "agent":
-		return w.is(i.Agent)
+		return w.of(i.agent)
 	case "outcome":
-		return w.is(i.Outcome)
+		return w.of(i.outcome)
+	case "code":
+		return w.of(i.code)
+	case "phase":
+		return w.of(i.phase)
+	case "id":
+		return w.ends(i.id)
 	}
-	return strings.Contains(i.Case, w.Text) || strings.Contains(i.Agent, w.Text) ||
-		strings.Contains(i.Outcome, w.Text) || strings.Contains(i.Other, w.Text)
+	return w.of(i.name) || w.of(i.agent) || w.of(i.outcome) || w.of(i.code) || w.of(i.phase) || w.ends(i.id)
 }
 
-func (w Word) is(text string) bool {
-	if all, whole := strings.CutPrefix(w.Text, "="); whole {
-		return text == all
+func (w Word) of(text string) bool {
+	if w.Whole {
+		return text == w.Text
 	}
 	return strings.Contains(text, w.Text)
+}
+
+// minTail is how many digits are the end of an id, as everywhere.
+const minTail = 6
+
+func (w Word) ends(id string) bool {
+	if w.Whole {
+		return id == w.Text
+	}
+	digits := strings.ReplaceAll(w.Text, "-", "")
+	return len(digits) >= minTail && strings.HasSuffix(strings.ReplaceAll(id, "-", ""), digits)
 }

@@ -133,7 +133,7 @@ func (e Entry) lay(width int, color bool) []string {
 	look, margin := looks[e.Kind], ""
 	var lines []string
 	if e.Kind != Model {
-		for i, l := range wrap(view.SanitizeLine(e.Head), width-2) {
+		for i, l := range Wrap(view.SanitizeLine(e.Head), width-2) {
 			mark := look.mark
 			if i > 0 {
 				mark = "  "
@@ -144,7 +144,7 @@ func (e Entry) lay(width int, color bool) []string {
 	}
 	text := strings.TrimRight(strings.ReplaceAll(view.Sanitize(e.Text), "\t", "    "), "\n ")
 	if text != "" {
-		for _, l := range wrap(text, width-len(margin)) {
+		for _, l := range Wrap(text, width-len(margin)) {
 			lines = append(lines, margin+look.text.Paint(l, color))
 		}
 	}
@@ -155,8 +155,8 @@ func (e Entry) lay(width int, color bool) []string {
 	return slices.Clip(lines)
 }
 
-// wrap breaks clean text into lines of at most width cells.
-func wrap(text string, width int) []string {
+// Wrap breaks clean text into lines of at most width cells.
+func Wrap(text string, width int) []string {
 	lines := strings.Split(ansi.Wrap(text, max(width, 4), ""), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")

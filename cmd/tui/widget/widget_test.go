@@ -146,10 +146,14 @@ func TestTranscriptFollowsItsEndUntilScrolled(t *testing.T) {
 
 func TestFilter(t *testing.T) {
 	t.Parallel()
-	item := widget.NewItem("Case-1#2", "GPT", "failed", "no_submit")
+	item := widget.NewItem("Case-1#2", "GPT", "failed", "no_submit", "agent", "0195A000-0000-7000-8003-00000a000001")
 	for filter, want := range map[string]bool{
 		"": true, "  ": true, "case-1": true, "CASE gpt": true, "case gemini": false, "outcome:fail": true, "agent:case": false,
 		"case:1#2 agent:gpt": true, "no_submit": true, "outcome:no_submit": false, "http://x": false,
+		"agent:=gpt": true, "agent:=gp": false, "AGENT:=GPT": true, "agent:=": true, "=gpt": false, "outcome:=failed": true, "outcome:=fail": false,
+		"case:=case-1": true, "case:=case-1#2": true, "case:=case": false, "code:submit": true, "code:agent": false, "code:=no_submit": true,
+		"phase:=agent": true, "phase:submit": false, "id:a000001": true, "03-00000a000001": true, "00001": false, "id:00001": false, "name:x": false,
+		"id:=0195a000-0000-7000-8003-00000a000001": true, "id:=a000001": false,
 	} {
 		if got := widget.ParseFilter(filter).Match(item); got != want {
 			t.Errorf("%q: got %v, want %v", filter, got, want)
