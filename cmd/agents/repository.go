@@ -91,7 +91,12 @@ func checkTrusted(a *cli.App, who string, d plan.Deployment) error {
 	}
 	hosts := config.Hosts(trusted.Value)
 	if slices.Contains(hosts, strings.ToLower(at.Host)) || slices.Contains(hosts, strings.ToLower(at.Hostname())) {
-		return nil
+		if strings.EqualFold(at.Scheme, "https") {
+			return nil
+		}
+		return (&cli.Failure{Status: cli.StatusNoPermission, Code: "permission_denied",
+			Err: fmt.Errorf("%s would send %s to %s over %s, where others can read it: a trusted host is trusted over https alone", who, secret, at.Host, at.Scheme)}).
+			Hint("write https:// in its address, or make a deployment of your own: agentclash deployment create --help")
 	}
 	return (&cli.Failure{Status: cli.StatusNoPermission, Code: "permission_denied",
 		Err: fmt.Errorf("%s would send %s to %s, which is not trusted", who, secret, at.Host)}).
