@@ -12,7 +12,9 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/config"
+	"github.com/agentclash/agentclash/cmd/selector"
 	"github.com/agentclash/agentclash/engine/plan"
+	"github.com/agentclash/agentclash/engine/provider"
 )
 
 // A repository is often somebody else's. Its deployments and agent specs may name
@@ -29,6 +31,15 @@ func readRepoAgent(a *cli.App, file string) (agentSpec, error) {
 		return agentSpec{}, err
 	}
 	return readAgent(a, file, repoRoot(a))
+}
+
+// ScriptInside refuses a scripted model of the repository whose file is not in it.
+func ScriptInside(root, model string) error {
+	key, file, err := provider.ParseModel(model)
+	if err != nil || key != provider.Scripted || strings.HasPrefix(file, selector.BuiltinPrefix) {
+		return nil
+	}
+	return cli.Inside(root, file)
 }
 
 // CheckRepo refuses a deployment of the repository that would send a secret to a

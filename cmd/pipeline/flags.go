@@ -103,7 +103,7 @@ func (o *ciRunOptions) check(a *cli.App, m manifestFile) error {
 		}
 	}
 	if o.artifactDir != "" {
-		if err := a.CheckOutput(o.artifactDir+"/result.json"); err != nil {
+		if err := a.CheckOutput(o.artifactDir + "/result.json"); err != nil {
 			return cli.Usage("--artifact-dir: %w", err)
 		}
 	}
