@@ -297,7 +297,7 @@ func (s *DeploymentSpec) check() error {
 		errs = append(errs, fmt.Errorf("--text-reminders must be 0 to %d", plan.MaxTextReminders))
 	}
 	if len(errs) > 0 {
-		return cli.Usage("deployment create: %w", errors.Join(errs...)).Hint("agentclash deployment create --help")
+		return cli.Faults("deployment create", errors.Join(errs...)).Hint("agentclash deployment create --help")
 	}
 	return nil
 }

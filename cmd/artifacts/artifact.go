@@ -77,7 +77,7 @@ func (o uploadOptions) check(file string) (metadata json.RawMessage, err error) 
 		fields[selector.ArtifactName] = filepath.Base(file)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, cli.Usage("artifact upload: %w", err).Hint("agentclash artifact upload --help")
+		return nil, cli.Faults("artifact upload", err).Hint("agentclash artifact upload --help")
 	}
 	metadata, err = json.Marshal(fields)
 	if err == nil && len(metadata) > maxMetadata {

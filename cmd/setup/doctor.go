@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"strconv"
 	"strings"
 
 	"github.com/agentclash/agentclash/cmd/cli"
@@ -112,10 +111,10 @@ func examine(ctx context.Context, a *cli.App, workspace string, o doctorOptions)
 func checkInstall(a *cli.App) view.Check {
 	b := cli.ReadBuildInfo()
 	c := view.Check{Name: "install", Status: view.CheckOK, Detail: fmt.Sprintf("agentclash %s, %s/%s", b.Version, runtime.GOOS, runtime.GOARCH),
-		Metadata: map[string]string{"version": b.Version}}
+		Metadata: map[string]any{"version": b.Version}}
 	if schema, err := store.NewestSchema(); err == nil {
 		c.Detail += fmt.Sprintf(", store schema %d", schema)
-		c.Metadata["store_schema"] = strconv.Itoa(schema)
+		c.Metadata["store_schema"] = schema
 	}
 	return c
 }
