@@ -141,7 +141,11 @@ func checkTerminal(a *cli.App) view.Check {
 // checkImage looks for the image of sandboxes, and fetches nothing.
 func checkImage(ctx context.Context, a *cli.App) view.Check {
 	c := view.Check{Name: "image", Status: view.CheckOK}
-	boxes, err := sandboxes.LocalBoxes(ctx, a, sandboxes.SandboxDocker, "", true)
+	name, err := sandboxes.Image(a, "")
+	if err != nil {
+		return view.Check{Name: "image", Status: view.CheckFail, Detail: err.Error(), NextStep: cli.Classify(err).Next}
+	}
+	boxes, err := sandboxes.LocalBoxes(ctx, a, sandboxes.SandboxDocker, name, true)
 	if err != nil {
 		return view.Check{Name: "image", Status: view.CheckWarn, Detail: err.Error(), NextStep: "agentclash doctor"}
 	}
@@ -150,12 +154,12 @@ func checkImage(ctx context.Context, a *cli.App) view.Check {
 	var box *sandbox.BoxError
 	switch {
 	case errors.As(err, &box) && box.Kind == sandbox.Image:
-		c.Status, c.NextStep = view.CheckInfo, "docker pull "+sandboxes.DefaultImage
-		c.Detail = sandboxes.DefaultImage + " is not here: the first run pulls it; --image builtin needs no registry"
+		c.Status, c.NextStep = view.CheckInfo, "docker pull "+name
+		c.Detail = name + " is not here: the first run pulls it; --image builtin needs no registry"
 	case err != nil:
 		c.Status, c.Detail, c.NextStep = view.CheckWarn, err.Error(), "agentclash doctor"
 	case strings.Contains(d.Note, "stands in"):
-		c.Detail = sandboxes.DefaultImage + " is not here; agentclash/sandbox:local stands in where it cannot be pulled"
+		c.Detail = name + " is not here; agentclash/sandbox:local stands in where it cannot be pulled"
 	default:
 		c.Detail = d.Image
 	}
