@@ -198,6 +198,9 @@ func serverOf(a *cli.App, d Target, list []server) (server, string, error) {
 	if d.BaseURL != "" && i >= 0 && d.BaseURL != list[i].baseURL {
 		s.KeyVar = "" // a vendor's key is for the vendor: another server gets one only when the account says so
 	}
+	if _, err := a.ProxyFor(s.baseURL); err != nil {
+		return s, "", err
+	}
 	key, err := Key(a, d, s.KeyVar)
 	// what is sent is what must be kept out of every fact
 	return s, strings.TrimSpace(key), err

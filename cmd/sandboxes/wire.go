@@ -104,6 +104,9 @@ func E2bOptions(a *cli.App, template string) (e2b.Options, error) {
 		BaseURL: a.Process.Getenv("E2B_API_BASE_URL"), SandboxURL: a.Process.Getenv("E2B_SANDBOX_URL"),
 		Guest: guestReader(a.Process.Getenv), Owner: cli.Owner(), HostID: cli.HostID(), Alive: cli.Alive, Now: a.Process.Now, Proxy: http.ProxyFromEnvironment,
 	}
+	if _, err := a.ProxyFor(cmp.Or(o.BaseURL, e2b.DefaultAPI)); err != nil {
+		return o, err
+	}
 	if text := a.Process.Getenv("E2B_REQUEST_TIMEOUT"); text != "" {
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {

@@ -94,6 +94,9 @@ func examine(ctx context.Context, a *cli.App, workspace string, o doctorOptions)
 		checks = append(checks, image)
 	}
 	checks = append(checks, checkKeys(a))
+	if proxies := checkProxies(a); proxies.Detail != "" {
+		checks = append(checks, proxies)
+	}
 	checks = append(checks, checkStored(ctx, a, workspace)...)
 	checks = append(checks, checkOrphans(ctx, a, workspace, engine), checkTerminal(a))
 	if o.live {
@@ -116,6 +119,32 @@ func checkInstall(a *cli.App) view.Check {
 		c.Detail += fmt.Sprintf(", store schema %d", schema)
 		c.Metadata["store_schema"] = schema
 	}
+	return c
+}
+
+// checkProxies says by which proxies the network is reached, nothing where none is set.
+func checkProxies(a *cli.App) view.Check {
+	c := view.Check{Name: "proxies", Status: view.CheckInfo, Metadata: map[string]any{}}
+	var said []string
+	for _, scheme := range []string{"https", "http"} {
+		p, err := a.ProxyFor(scheme + "://model.invalid")
+		switch {
+		case err != nil:
+			c.Status, c.NextStep = view.CheckFail, cli.Classify(err).Next
+			said = append(said, err.Error())
+		case p.URL != nil:
+			c.Metadata[p.Variable] = p.URL.String()
+			said = append(said, p.Variable+": "+p.URL.String())
+		}
+	}
+	for _, name := range []string{"NO_PROXY", "no_proxy"} {
+		if except := a.Process.Getenv(name); except != "" && len(said) > 0 {
+			c.Metadata[name] = except
+			said = append(said, name+": "+except)
+			break
+		}
+	}
+	c.Detail = strings.Join(said, "; ")
 	return c
 }
 
