@@ -323,9 +323,21 @@ func (s *secretStore) List(workspace string) ([]SecretEntry, error) {
 // keychainPatience is how long a keychain may take. A person may have to unlock it.
 const keychainPatience = 2 * time.Minute
 
-// answered is what a keychain says, unless the command ends before or it says nothing:
-// some wait for a window that nobody sees. What it has done counts, whatever ends.
-func answered[T any](ctx context.Context, ask func() (T, error)) (value T, err error) {
+// answered is what a keychain says, unless the command ends before. What it has done
+// counts, whatever ends.
+func answered[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+	value, err := patiently(ctx.Done(), ask)
+	if errors.Is(err, errEnded) {
+		err = context.Cause(ctx)
+	}
+	return value, err
+}
+
+var errEnded = errors.New("the command ends")
+
+// patiently is what a keychain says, unless it says nothing: some wait for a window
+// that nobody sees.
+func patiently[T any](ended <-chan struct{}, ask func() (T, error)) (value T, err error) {
 	came := make(chan struct{})
 	var said T
 	var failed error
@@ -336,8 +348,8 @@ func answered[T any](ctx context.Context, ask func() (T, error)) (value T, err e
 	select {
 	case <-came:
 		return said, failed
-	case <-ctx.Done():
-		err = context.Cause(ctx)
+	case <-ended:
+		err = errEnded
 	case <-time.After(keychainPatience):
 		err = fmt.Errorf("the keychain has not answered for up to %s: unlock it, or choose the file with AGENTCLASH_SECRET_STORE=file", keychainPatience)
 	}
@@ -350,7 +362,7 @@ func answered[T any](ctx context.Context, ask func() (T, error)) (value T, err e
 }
 
 func fromKeychain(workspace, key string) (string, error) {
-	return answered(context.Background(), func() (string, error) {
+	return patiently(nil, func() (string, error) {
 		return keyring.Get(keychainService, keychainAccount(workspace, key))
 	})
 }
