@@ -30,6 +30,9 @@ type secretService struct {
 	mu    sync.Mutex
 	items map[dbus.ObjectPath]*secretItem
 	made  int
+	// locked, unless nil, is the keychain waiting for a person: it says that it was asked,
+	// and answers once it is unlocked.
+	asked, locked chan struct{}
 }
 
 type secretItem struct {
@@ -73,6 +76,10 @@ func (s *secretService) CreateItem(properties map[string]dbus.Variant, secret wi
 	var attributes map[string]string
 	if err := properties[secretsPart+"Item.Attributes"].Store(&attributes); err != nil {
 		return "/", "/", dbus.MakeFailedError(err)
+	}
+	if s.locked != nil {
+		s.asked <- struct{}{}
+		<-s.locked
 	}
 	same, _ := s.SearchItems(attributes)
 	s.mu.Lock()
@@ -158,6 +165,49 @@ func serveSecrets(t *testing.T, address string) *secretService {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// TestLockedKeychain has others change their secrets while one waits for a keychain
+// that a person has to unlock.
+func TestLockedKeychain(t *testing.T) {
+	t.Parallel()
+	bin, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, dir := sessionBus(t), t.TempDir()
+	service := serveSecrets(t, address)
+	service.asked, service.locked = make(chan struct{}), make(chan struct{})
+	command := func(stdin string, env []string, args ...string) *exec.Cmd {
+		c := exec.CommandContext(t.Context(), bin, args...)
+		c.Dir, c.Stdin = dir, strings.NewReader(stdin)
+		c.Env = append([]string{"HOME=" + dir, "AGENTCLASH_HOME=" + filepath.Join(dir, "home"), "DBUS_SESSION_BUS_ADDRESS=" + address}, env...)
+		return c
+	}
+	slow := command("sk-slow-value", nil, "secret", "set", "SLOW")
+	if err := slow.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-service.asked
+	for _, args := range [][]string{{"secret", "set", "QUICK"}, {"secret", "set", "GONE"}, {"secret", "delete", "GONE"}} {
+		if out, err := command("sk-quick-value", []string{"AGENTCLASH_SECRET_STORE=file"}, args...).CombinedOutput(); err != nil {
+			t.Errorf("%v while another waits for the keychain: %s%v", args, out, err)
+		}
+	}
+	if out, err := command("sk-other-value", nil, "secret", "set", "SLOW").CombinedOutput(); err == nil || !strings.Contains(string(out), "another process holds the lock") {
+		t.Errorf("the same secret was set by two at once: %s%v", out, err)
+	}
+	close(service.locked)
+	if err := slow.Wait(); err != nil {
+		t.Error(err)
+	}
+	out, err := command("", nil, "secret", "list").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "SLOW") || !strings.Contains(string(out), "QUICK") || strings.Contains(string(out), "GONE") {
+		t.Errorf("kept are %s%v", out, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "home", ".secrets*")); len(left) != 0 {
+		t.Errorf("left behind: %q", left)
+	}
 }
 
 // TestKeychain keeps, reads and forgets secrets with the real program and the real

@@ -81,9 +81,7 @@ your machine but the calls to the models you name.`,
 	f.BoolVar(&a.NoColor, "no-color", false, "no colour, as NO_COLOR=1")
 	f.BoolVar(&a.NonInteractive, "non-interactive", false, "never ask")
 	f.StringVarP(&a.Workspace, "workspace", "w", "", "workspace to work in (default: AGENTCLASH_WORKSPACE, .agentclash.yaml, the user's setting, \"default\")")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return cli.Usage("%w", err).Hint("%s --help", c.CommandPath())
-	})
+	root.SetFlagErrorFunc(cli.FlagError)
 	for _, g := range groups(a) {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title + ":"})
 		for _, c := range g.commands {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -163,6 +164,10 @@ func decodePack(src []byte, rep *report) *Pack {
 	if !ok {
 		return nil
 	}
+	if isScript(root) {
+		rep.undecodable(position{1, 1}, bundleField, "is a script, the replies of a scripted model, and no pack: it is given as --model scripted/FILE")
+		return nil
+	}
 	p := &Pack{}
 	rep.root = root
 	d := decoder{rep: rep, shapes: map[reflect.Type]*shape{}}
@@ -171,6 +176,14 @@ func decodePack(src []byte, rep *report) *Pack {
 		return nil
 	}
 	return p
+}
+
+// isScript says that a file has keys of scripted models alone: they lie beside packs, and
+// are named in their place by mistake.
+func isScript(root *node) bool {
+	return root != nil && len(root.pairs) > 0 && !slices.ContainsFunc(root.pairs, func(p pair) bool {
+		return !slices.Contains([]string{"default", "draw", "cases", "end", "judges", "simulators"}, p.key.text)
+	})
 }
 
 // shellPipe is how a shell names a pipe that it has opened itself.

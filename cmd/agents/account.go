@@ -110,7 +110,7 @@ func resolveAccount(a *cli.App, s spec.Account) (plan.Account, error) {
 		}
 	}
 	if len(errs) > 0 {
-		return d, cli.Usage("infra provider-account create: %w", errors.Join(errs...)).Hint("agentclash infra provider-account create --help")
+		return d, cli.Faults("infra provider-account create", errors.Join(errs...)).Hint("agentclash infra provider-account create --help")
 	}
 	return d, nil
 }

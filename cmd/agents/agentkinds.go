@@ -99,6 +99,9 @@ func openEndpoint(a *cli.App, t Target) (client provider.Client, secrets []strin
 		}
 		headers[name], secrets = value, append(secrets, used...)
 	}
+	if _, err := a.ProxyFor(t.HTTP.URL); err != nil {
+		errs = append(errs, err)
+	}
 	if len(errs) > 0 {
 		return nil, nil, errs
 	}

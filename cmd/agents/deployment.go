@@ -36,8 +36,9 @@ type DeploymentSpec struct {
 	argv   []string // of flags, or of Command once it is read
 	env    []string // of flags
 	header []string
-	// alias is the model alias that Model was, "" when it was none.
-	alias string
+	// alias is the model alias that Model was, "" when it was none; script is where it
+	// says that a scripted model's file is.
+	alias, script string
 
 	Replayed bool // a recording answers: its script need not be there
 
@@ -248,6 +249,8 @@ func (s *DeploymentSpec) scriptFile(a *cli.App, model string) string {
 	switch {
 	case strings.HasPrefix(model, selector.BuiltinPrefix), filepath.IsAbs(model):
 		return ""
+	case s.alias != "":
+		return s.script
 	case s.was.Script != "" && s.was.Model == model:
 		return s.was.Script
 	case s.scriptDir != "":
@@ -294,7 +297,7 @@ func (s *DeploymentSpec) check() error {
 		errs = append(errs, fmt.Errorf("--text-reminders must be 0 to %d", plan.MaxTextReminders))
 	}
 	if len(errs) > 0 {
-		return cli.Usage("deployment create: %w", errors.Join(errs...)).Hint("agentclash deployment create --help")
+		return cli.Faults("deployment create", errors.Join(errs...)).Hint("agentclash deployment create --help")
 	}
 	return nil
 }

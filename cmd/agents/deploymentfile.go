@@ -63,6 +63,9 @@ func fromFile(ctx context.Context, a *cli.App, f *cli.DeploymentsFile, d spec.De
 		}
 	}
 	if err == nil {
+		err = ScriptInside(root, s.Model)
+	}
+	if err == nil {
 		err = ReadAlias(ctx, a, &s)
 	}
 	made := definition{origin: a.Shown(f.Path)}

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/agentclash/agentclash/cmd/cli"
-	"github.com/agentclash/agentclash/cmd/selector"
 	"github.com/agentclash/agentclash/cmd/spec"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/plan"
@@ -19,6 +17,14 @@ import (
 )
 
 const aliasFamily = "infra model-alias"
+
+// storedAlias is a model alias as it is kept.
+type storedAlias struct {
+	spec.ModelAlias
+	// Script is where a scripted model's file is: Model, which is as the user wrote it and
+	// as prices and baselines name it, says that only from where it was written.
+	Script string `json:"script,omitempty"`
+}
 
 // NewModelAlias is agentclash infra model-alias: short names, looked up whenever a run is
 // planned.
@@ -80,10 +86,11 @@ func runModelAliasCreate(ctx context.Context, a *cli.App, m spec.ModelAlias) err
 	if err != nil {
 		return cli.Usage("--model: %w", err)
 	}
-	if key == provider.Scripted && !strings.HasPrefix(model, selector.BuiltinPrefix) {
-		model = filepath.Clean(a.Path(model))
-	}
 	m.Model = key + "/" + model
+	kept := storedAlias{ModelAlias: m}
+	if key == provider.Scripted {
+		kept.Script = (&DeploymentSpec{}).scriptFile(a, model)
+	}
 	if strings.Contains(m.Account, "://") {
 		if err := checkAccount(m.Account); err != nil {
 			return cli.Usage("--account: %w", err)
@@ -92,7 +99,7 @@ func runModelAliasCreate(ctx context.Context, a *cli.App, m spec.ModelAlias) err
 	if _, err := ByAccount(ctx, a, plan.Deployment{Name: m.AliasKey, Provider: key, Model: model, Account: m.Account}); err != nil {
 		return err
 	}
-	stored, err := KeepResource(ctx, a, store.ModelAlias, m.AliasKey, m)
+	stored, err := KeepResource(ctx, a, store.ModelAlias, m.AliasKey, kept)
 	if errors.Is(err, store.ErrConflict) {
 		return cli.Classify(err).Hint("agentclash infra model-alias delete %s, then create it anew", m.AliasKey)
 	}
@@ -211,14 +218,14 @@ func DeleteResource(ctx context.Context, a *cli.App, r store.Resource, id, what 
 }
 
 // alias finds a model alias by its whole name; ok is false when there is none.
-func alias(ctx context.Context, a *cli.App, name string) (m spec.ModelAlias, ok bool, err error) {
+func alias(ctx context.Context, a *cli.App, name string) (m storedAlias, ok bool, err error) {
 	if strings.ContainsAny(name, "/\\") || strings.TrimSpace(name) == "" {
 		return m, false, nil
 	}
 	rows, err := Resources(ctx, a, store.ModelAlias)
 	for _, r := range rows {
 		if strings.EqualFold(r.Name, strings.TrimSpace(name)) {
-			m, err = Document[spec.ModelAlias](r)
+			m, err = Document[storedAlias](r)
 			return m, err == nil, err
 		}
 	}
@@ -231,7 +238,7 @@ func ReadAlias(ctx context.Context, a *cli.App, s *DeploymentSpec) error {
 	if err != nil || !ok {
 		return err
 	}
-	s.alias, s.Model = m.AliasKey, m.Model
+	s.alias, s.Model, s.script = m.AliasKey, m.Model, m.Script
 	return nil
 }
 
@@ -251,7 +258,7 @@ func byAlias(ctx context.Context, a *cli.App, d plan.Deployment) (plan.Deploymen
 	if d.Provider, d.Model, err = provider.ParseModel(m.Model); err != nil {
 		return d, cli.Usage("model alias %s: %w", m.AliasKey, err)
 	}
-	d.Script = "" // an alias says where its own is
+	d.Script = m.Script
 	if d.Account == "" {
 		d.Account = m.Account
 	}

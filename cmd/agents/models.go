@@ -27,7 +27,7 @@ func unnamed(models []string, taken []plan.Deployment) ([]plan.Deployment, error
 	for _, m := range models {
 		key, model, err := provider.ParseModel(m)
 		if err != nil {
-			return nil, cli.Usage("--model: %w", err)
+			return nil, cli.Usage("--model: %w", err).Hint("agentclash infra model-catalog list lists models, agentclash infra model-alias list your names of them")
 		}
 		list = append(list, plan.Deployment{Name: key + "/" + model, Provider: key, Model: model})
 	}
@@ -198,6 +198,9 @@ func serverOf(a *cli.App, d Target, list []server) (server, string, error) {
 	if d.BaseURL != "" && i >= 0 && d.BaseURL != list[i].baseURL {
 		s.KeyVar = "" // a vendor's key is for the vendor: another server gets one only when the account says so
 	}
+	if _, err := a.ProxyFor(s.baseURL); err != nil {
+		return s, "", err
+	}
 	key, err := Key(a, d, s.KeyVar)
 	// what is sent is what must be kept out of every fact
 	return s, strings.TrimSpace(key), err
@@ -286,7 +289,8 @@ func ScriptSource(a *cli.App, model string) (src []byte, err error) {
 		src, err = os.ReadFile(a.Path(model))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &cli.Failure{Status: cli.StatusNotFound, Code: "file_not_found", Err: fmt.Errorf("read the script %q: no such file", model)}
+		return nil, (&cli.Failure{Status: cli.StatusNotFound, Code: "file_not_found", Err: fmt.Errorf("read the script %q: no such file", model)}).
+			Hint("name a script of yours, from this directory, or one that is built in: --model scripted/%squickstart-good", selector.BuiltinPrefix)
 	}
 	if info, serr := os.Stat(a.Path(model)); serr == nil && info.IsDir() {
 		return nil, cli.Usage("read the script %q: it is a directory", model)

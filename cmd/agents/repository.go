@@ -12,7 +12,9 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/config"
+	"github.com/agentclash/agentclash/cmd/selector"
 	"github.com/agentclash/agentclash/engine/plan"
+	"github.com/agentclash/agentclash/engine/provider"
 )
 
 // A repository is often somebody else's. Its deployments and agent specs may name
@@ -29,6 +31,15 @@ func readRepoAgent(a *cli.App, file string) (agentSpec, error) {
 		return agentSpec{}, err
 	}
 	return readAgent(a, file, repoRoot(a))
+}
+
+// ScriptInside refuses a scripted model of the repository whose file is not in it.
+func ScriptInside(root, model string) error {
+	key, file, err := provider.ParseModel(model)
+	if err != nil || key != provider.Scripted || strings.HasPrefix(file, selector.BuiltinPrefix) {
+		return nil
+	}
+	return cli.Inside(root, file)
 }
 
 // CheckRepo refuses a deployment of the repository that would send a secret to a
@@ -91,7 +102,12 @@ func checkTrusted(a *cli.App, who string, d plan.Deployment) error {
 	}
 	hosts := config.Hosts(trusted.Value)
 	if slices.Contains(hosts, strings.ToLower(at.Host)) || slices.Contains(hosts, strings.ToLower(at.Hostname())) {
-		return nil
+		if strings.EqualFold(at.Scheme, "https") {
+			return nil
+		}
+		return (&cli.Failure{Status: cli.StatusNoPermission, Code: "permission_denied",
+			Err: fmt.Errorf("%s would send %s to %s over %s, where others can read it: a trusted host is trusted over https alone", who, secret, at.Host, at.Scheme)}).
+			Hint("write https:// in its address, or make a deployment of your own: agentclash deployment create --help")
 	}
 	return (&cli.Failure{Status: cli.StatusNoPermission, Code: "permission_denied",
 		Err: fmt.Errorf("%s would send %s to %s, which is not trusted", who, secret, at.Host)}).

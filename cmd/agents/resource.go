@@ -52,7 +52,7 @@ func Written[T any](a *cli.App, c *cobra.Command, from Source[T], flags T) (T, e
 		}
 		if err := checked.Check(); err != nil {
 			_, command, _ := strings.Cut(c.CommandPath(), " ")
-			return flags, cli.Usage("%s: %w", command, err).Hint("%s --help", c.CommandPath())
+			return flags, cli.Faults(command, err).Hint("%s --help", c.CommandPath())
 		}
 		return flags, nil
 	}

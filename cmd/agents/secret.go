@@ -74,7 +74,9 @@ func runSecretSet(ctx context.Context, a *cli.App, key string) error {
 func secretValue(a *cli.App, key string) (string, error) {
 	if a.Interactive() {
 		var value string
-		err := huh.NewInput().Title("Value of " + key).EchoMode(huh.EchoModePassword).Value(&value).Run()
+		title := fmt.Sprintf("Value of %s (%d to %d bytes)", key, cli.MinSecretBytes, cli.MaxSecretBytes)
+		check := func(typed string) error { return cli.CheckSecret(key, typed) } // while it can be typed again
+		err := huh.NewInput().Title(title).EchoMode(huh.EchoModePassword).Validate(check).Value(&value).Run()
 		if err != nil {
 			return "", fmt.Errorf("ask for the value of %s: %w", key, err)
 		}

@@ -77,7 +77,7 @@ func (o uploadOptions) check(file string) (metadata json.RawMessage, err error) 
 		fields[selector.ArtifactName] = filepath.Base(file)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, cli.Usage("artifact upload: %w", err).Hint("agentclash artifact upload --help")
+		return nil, cli.Faults("artifact upload", err).Hint("agentclash artifact upload --help")
 	}
 	metadata, err = json.Marshal(fields)
 	if err == nil && len(metadata) > maxMetadata {
@@ -261,13 +261,10 @@ func runArtifactDownload(ctx context.Context, a *cli.App, which, to string, forc
 	if to == "" {
 		to = SafeName(v.Name, found.ID)
 	}
-	path := a.Path(to)
-	if info, err := os.Lstat(path); err == nil && info.IsDir() {
-		return cli.Usage("%s is a directory: name the file with -O", to)
-	} else if err == nil && !force {
-		return cli.Usage("%s is there already", to).Hint("agentclash artifact download %s -O FILE, or --force to replace it", cli.Short(found.ID))
+	if err := a.CheckNew(to, force); err != nil {
+		return err
 	}
-	if err := cli.WriteWhole(path, func(w io.Writer) error { return db.ReadArtifact(ctx, found, w) }); err != nil {
+	if err := a.WriteOutput(to, 0o644, func(w io.Writer) error { return db.ReadArtifact(ctx, found, w) }); err != nil {
 		return err
 	}
 	doc := struct {

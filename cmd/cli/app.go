@@ -86,7 +86,7 @@ func (a *App) Structured(args []string) bool {
 		if arg == "--json" || arg == "--json=true" || arg == "--output=json" || arg == "-o=json" || arg == "-ojson" {
 			return true
 		}
-		if arg == "-o" || strings.HasPrefix(arg, "-o") || strings.HasPrefix(arg, "--output") {
+		if arg == "--json=false" || arg == "-o" || strings.HasPrefix(arg, "-o") || strings.HasPrefix(arg, "--output") {
 			return false
 		}
 	}

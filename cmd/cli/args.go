@@ -2,20 +2,66 @@ package cli
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/agentclash/agentclash/cmd/config"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // ExactArgs wants the named arguments and no others, and says which is missing.
 func ExactArgs(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < len(names) {
-			return Usage("%s needs %s", c.CommandPath(), strings.Join(names[len(args):], " ")).Hint("%s --help", c.CommandPath())
+			missing := names[len(args):]
+			return Usage("%s needs %s", c.CommandPath(), strings.Join(missing, " ")).Hint("%s", found(c, missing[0]))
 		}
 		return tooMany(c, args, len(names))
 	}
+}
+
+// found is what to type for a value of a missing argument.
+func found(c *cobra.Command, argument string) string {
+	list := map[string]string{
+		"RUN": "agentclash run list", "RUN|TRIAL": "agentclash run list", "TRIAL|RUN-AGENT|RUN": "agentclash run list", "CASE": "agentclash run explain --help",
+		"RUN-AGENT": "agentclash run agents RUN", "SESSION": "agentclash eval session list", "DEPLOYMENT": "agentclash deployment list",
+		"PACK": "agentclash challenge-pack list", "SUITE": "agentclash regression-suite list", "BUILD": "agentclash build list",
+		"VERSION": "agentclash build get BUILD", "ARTIFACT": "agentclash artifact list", "ACCOUNT": "agentclash infra provider-account list",
+		"ALIAS": "agentclash infra model-alias list", "PROFILE": "agentclash infra runtime-profile list", "POLICY": "agentclash infra spend-policy list",
+		"MODEL": "agentclash infra model-catalog list",
+	}[argument]
+	switch {
+	case argument == "KEY" && c.Parent().Name() == "secret" && c.Name() != "set":
+		list = "agentclash secret list"
+	case argument == "KEY" && c.Parent().Name() == "config":
+		list = "agentclash config list"
+	case argument == "NAME" && c.Parent().Name() == "workspace" && c.Name() != "create":
+		list = "agentclash workspace list"
+	}
+	return cmp.Or(list, c.CommandPath()+" --help")
+}
+
+// FlagError says in our words what is wrong with the value of a flag.
+func FlagError(c *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) {
+		flag := value.GetFlag()
+		wrong, own := map[string]string{
+			"int": "it must be a whole number", "int64": "it must be a whole number", "float64": "it must be a number",
+			"bool": "it must be true or false", "duration": "it must be a time such as 30s, 5m or 2h",
+		}[flag.Value.Type()]
+		switch {
+		case errors.Is(value, strconv.ErrRange):
+			wrong = "it is out of range"
+		case !own:
+			wrong = value.Unwrap().Error()
+		}
+		err = fmt.Errorf("--%s %q: %s", flag.Name, value.GetValue(), wrong)
+	}
+	return Usage("%w", err).Hint("%s --help", c.CommandPath())
 }
 
 // UpTo takes at most n arguments.

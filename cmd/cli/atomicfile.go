@@ -14,15 +14,20 @@ import (
 	"github.com/agentclash/agentclash/engine/filelock"
 )
 
-// WriteWhole writes a file at once: whoever looks sees the old content or the
-// new, also after a crash. Directories are made. A link is followed, so that it
-// stays one; what exists and is no file, such as /dev/stdout, is written to.
+// WriteWhole writes a file of the user's at once: whoever looks sees the old content
+// or the new, also after a crash. Directories are made. A link is followed, so that it
+// stays one. What commands make anew goes to WriteOutput.
 func WriteWhole(path string, write func(io.Writer) error) error {
-	mode := fs.FileMode(0o644)
 	path, err := Followed(path)
 	if err != nil {
 		return err
 	}
+	return writeAt(path, 0o644, write)
+}
+
+// writeAt writes what path itself is: a file whole, with the permissions that it has
+// or else mode; a pipe or a device as it is.
+func writeAt(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
@@ -81,7 +86,7 @@ func Rewrite(path string, was, is []byte) error {
 	return WriteBytes(path, is)
 }
 
-// WriteBytes is writeWhole for what is in memory.
+// WriteBytes is WriteWhole for what is in memory.
 func WriteBytes(path string, content []byte) error {
 	return WriteWhole(path, func(w io.Writer) error {
 		_, err := w.Write(content)
@@ -150,10 +155,10 @@ func newBeside(path string) (*os.File, error) {
 	return f, nil
 }
 
-// writeThrough writes to what is no ordinary file. A pipe that nobody reads is an error:
+// writeThrough writes to what is no ordinary file, or adds to what is behind it. A pipe that nobody reads is an error:
 // to wait for a reader could not be interrupted.
 func writeThrough(path string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ENXIO) {
 		return &fs.PathError{Op: "write", Path: path, Err: errors.New("it is a pipe that nobody reads")}
 	}

@@ -26,6 +26,17 @@ func TestKeychainThatHangs(t *testing.T) {
 	if !errors.Is(err, ended) {
 		t.Errorf("got %v, want %v", err, ended)
 	}
+	// what a keychain has answered it has done, also when the command ends just then
+	for range 100 {
+		both, stop := context.WithCancelCause(t.Context())
+		v, err := answered(both, func() (string, error) {
+			stop(ended)
+			return "kept", nil
+		})
+		if (v == "kept") != (err == nil) {
+			t.Fatalf("got %q, %v: one of the two", v, err)
+		}
+	}
 	if v, err := answered(t.Context(), func() (string, error) { return "value", nil }); v != "value" || err != nil {
 		t.Errorf("got %q, %v from a keychain that answers", v, err)
 	}

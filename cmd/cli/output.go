@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/itchyny/gojq"
 	"gopkg.in/yaml.v3"
@@ -171,9 +172,18 @@ func (a *App) Say(format string, args ...any) {
 	}
 }
 
-// Warn is say for what --quiet does not silence.
+// Warn is say for what --quiet does not silence. With --json it is a document on a line
+// of its own, as an error is: who reads errors there reads JSON.
 func (a *App) Warn(format string, args ...any) {
-	fmt.Fprintln(a.Process.Err, view.Sanitize(fmt.Sprintf(format, args...)))
+	text := fmt.Sprintf(format, args...)
+	if a.Output != "json" {
+		fmt.Fprintln(a.Process.Err, view.Sanitize(text))
+		return
+	}
+	line, err := json.Marshal(map[string]string{"note": strings.TrimPrefix(text, "note: ")})
+	if err == nil { // it is text: it can always be written
+		fmt.Fprintf(a.Process.Err, "%s\n", line)
+	}
 }
 
 // Short is an id as people read and type it.

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -127,28 +129,25 @@ const (
 
 // Set keeps a value and returns where. Whoever asked for the keychain gets it or
 // an error; otherwise a keychain that does not take a value is none, and why is
-// said.
+// said. While a keychain is asked, which may take as long as a person does, only this
+// one secret is held.
 func (s *secretStore) Set(ctx context.Context, workspace, key, value string) (where string, why error, err error) {
 	if err := CheckSecret(key, value); err != nil {
 		return "", nil, err
 	}
-	release, err := s.hold(ctx)
+	release, err := s.holdKey(ctx, workspace, key)
 	if err != nil {
 		return "", nil, err
 	}
 	defer release()
-	entries, err := s.read()
-	if err != nil {
-		return "", nil, err
-	}
 	now := s.now().UTC()
 	e := SecretEntry{Workspace: workspace, Key: key, Value: value, CreatedAt: now, UpdatedAt: now}
 	if s.keychain {
 		_, why = answered(ctx, func() (struct{}, error) {
 			return struct{}{}, keyring.Set(keychainService, keychainAccount(workspace, key), value)
 		})
-		if err := ctx.Err(); err != nil {
-			return "", nil, context.Cause(ctx)
+		if ended := context.Cause(ctx); ended != nil && why != nil {
+			return "", nil, ended
 		}
 		if why != nil && s.keychainOnly {
 			return "", nil, &Failure{Status: StatusError, Code: "command_failed", Err: fmt.Errorf("keep secret %s in the keychain: %w", key, why)}
@@ -160,17 +159,23 @@ func (s *secretStore) Set(ctx context.Context, workspace, key, value string) (wh
 	if !utf8.ValidString(e.Value) {
 		e.Value, e.Bytes = "", []byte(e.Value)
 	}
-	i := s.find(entries, workspace, key)
-	if i >= 0 {
-		e.CreatedAt = entries[i].CreatedAt
-		if entries[i].Keychain && !e.Keychain { // the old value must not outlive the new one
-			_ = keyring.Delete(keychainService, keychainAccount(workspace, key)) // it is read no more either way
+	var stale bool
+	err = s.change(ctx, func(entries []SecretEntry) []SecretEntry {
+		i := s.find(entries, workspace, key)
+		if i < 0 {
+			return append(entries, e)
 		}
+		e.CreatedAt = entries[i].CreatedAt
+		stale = entries[i].Keychain && !e.Keychain
 		entries[i] = e
-	} else {
-		entries = append(entries, e)
+		return entries
+	})
+	if err == nil && stale { // the old value must not outlive the new one
+		_, _ = answered(ctx, func() (struct{}, error) { // it is read no more either way
+			return struct{}{}, keyring.Delete(keychainService, keychainAccount(workspace, key))
+		})
 	}
-	return e.Place(), why, s.write(entries)
+	return e.Place(), why, err
 }
 
 // CheckSecret refuses a value that cannot be kept, or kept out of what is written.
@@ -180,18 +185,40 @@ func CheckSecret(key, value string) error {
 		return Usage("that is no name for a secret: letters, digits and _, not starting with a digit, at most 128")
 	case value == "":
 		return Usage("the value of %s is empty", key).Hint("printf %%s \"$VALUE\" | agentclash secret set %s", key)
-	case len(value) < MinSecretBytes || len(value) > MaxSecretBytes:
+	case len(value) > MaxSecretBytes:
+		return Usage("the value of %s is longer than %d bytes, the most that a secret may have", key, MaxSecretBytes)
+	case len(value) < MinSecretBytes:
 		return Usage("the value of %s has %d bytes: %d to %d are allowed, so that it can be kept out of every log", key, len(value), MinSecretBytes, MaxSecretBytes)
 	}
 	return nil
 }
 
-// hold keeps other processes from changing the secrets meanwhile.
-func (s *secretStore) hold(ctx context.Context) (release func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(s.File), 0o700); err != nil {
+// holdKey keeps other processes from changing one secret meanwhile.
+func (s *secretStore) holdKey(ctx context.Context, workspace, key string) (release func(), err error) {
+	of := sha256.Sum256([]byte(keychainAccount(workspace, key)))
+	return s.hold(ctx, s.File+"."+hex.EncodeToString(of[:8]))
+}
+
+// change rewrites the file of secrets. It is held for no longer than that takes, and
+// what a keychain has done by now is noted also when the command is being ended.
+func (s *secretStore) change(ctx context.Context, f func([]SecretEntry) []SecretEntry) error {
+	release, err := s.hold(context.WithoutCancel(ctx), s.File)
+	if err != nil {
+		return err
+	}
+	defer release()
+	entries, err := s.read()
+	if err != nil {
+		return err
+	}
+	return s.write(f(entries))
+}
+
+func (s *secretStore) hold(ctx context.Context, file string) (release func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, fmt.Errorf("write the secrets: %w", err)
 	}
-	if release, err = filelock.Hold(ctx, s.File); err != nil {
+	if release, err = filelock.Hold(ctx, file); err != nil {
 		return nil, fmt.Errorf("write the secrets: %w", err)
 	}
 	return release, nil
@@ -257,7 +284,7 @@ func (s *secretStore) Values() ([]string, error) {
 
 // Delete forgets a secret; found is false when there is none.
 func (s *secretStore) Delete(ctx context.Context, workspace, key string) (found bool, err error) {
-	release, err := s.hold(ctx)
+	release, err := s.holdKey(ctx, workspace, key)
 	if err != nil {
 		return false, err
 	}
@@ -278,7 +305,9 @@ func (s *secretStore) Delete(ctx context.Context, workspace, key string) (found 
 			return false, fmt.Errorf("delete secret %s from the keychain: %w", key, err)
 		}
 	}
-	return true, s.write(slices.Delete(entries, i, i+1))
+	return true, s.change(ctx, func(entries []SecretEntry) []SecretEntry {
+		return slices.DeleteFunc(entries, func(e SecretEntry) bool { return e.Workspace == workspace && e.Key == key })
+	})
 }
 
 func (s *secretStore) List(workspace string) ([]SecretEntry, error) {
@@ -294,14 +323,17 @@ func (s *secretStore) List(workspace string) ([]SecretEntry, error) {
 // keychainPatience is how long a keychain may take. A person may have to unlock it.
 const keychainPatience = 2 * time.Minute
 
-// answered is what a keychain says, unless the command ends before.
+// answered is what a keychain says, unless the command ends before. What it has done
+// counts, whatever ends.
 func answered[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 	value, err := patiently(ctx.Done(), ask)
-	if ended := context.Cause(ctx); ended != nil {
-		return value, ended
+	if errors.Is(err, errEnded) {
+		err = context.Cause(ctx)
 	}
 	return value, err
 }
+
+var errEnded = errors.New("the command ends")
 
 // patiently is what a keychain says, unless it says nothing: some wait for a window
 // that nobody sees.
@@ -317,9 +349,16 @@ func patiently[T any](ended <-chan struct{}, ask func() (T, error)) (value T, er
 	case <-came:
 		return said, failed
 	case <-ended:
+		err = errEnded
 	case <-time.After(keychainPatience):
+		err = fmt.Errorf("the keychain has not answered for up to %s: unlock it, or choose the file with AGENTCLASH_SECRET_STORE=file", keychainPatience)
 	}
-	return value, fmt.Errorf("the keychain has not answered for up to %s: unlock it, or choose the file with AGENTCLASH_SECRET_STORE=file", keychainPatience)
+	select { // both may have come to pass
+	case <-came:
+		return said, failed
+	default:
+		return value, err
+	}
 }
 
 func fromKeychain(workspace, key string) (string, error) {

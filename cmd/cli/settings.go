@@ -154,6 +154,8 @@ func (a *App) settleOutput(c *cobra.Command) error {
 		a.Output, flag = "json", new("json")
 	case c.Root().PersistentFlags().Changed("output"):
 		flag = &a.Output
+	case c.Root().PersistentFlags().Changed("json"):
+		flag = new("table") // --json=false
 	}
 	output, err := a.Setting(config.Output, flag)
 	if err == nil {

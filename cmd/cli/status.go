@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/agentclash/agentclash/cmd/view"
 )
@@ -37,6 +38,15 @@ func (f *Failure) Unwrap() error { return f.Err }
 // Usage is a failure of what was typed.
 func Usage(format string, args ...any) *Failure {
 	return &Failure{Status: StatusUsage, Code: "invalid_argument", Err: fmt.Errorf(format, args...)}
+}
+
+// Faults is a failure of one or several things that were typed: several stand each on a
+// line of its own.
+func Faults(doing string, faults error) *Failure {
+	if text := faults.Error(); strings.Contains(text, "\n") {
+		return Usage("%s:\n  %s", doing, strings.ReplaceAll(text, "\n", "\n  "))
+	}
+	return Usage("%s: %w", doing, faults)
 }
 
 // Hint adds what to type next.

@@ -49,7 +49,7 @@ func listCodes(a *cli.App) error {
 		doc.Items = append(doc.Items, documentOf(c))
 	}
 	return a.Print(doc, func(w io.Writer, o view.Options) error {
-		t := view.Table{Columns: []view.Column{{Title: "CODE", Keep: true}, {Title: "OF", Keep: true}, {Title: "MEANING"}}}
+		t := view.Table{Columns: []view.Column{{Title: "CODE", Keep: true}, {Title: "OF", Keep: true}, {Title: "MEANING", Wrap: true}}}
 		for _, c := range doc.Items {
 			t.Add(view.Text(c.Code), view.Text(c.Of), view.Text(c.Meaning))
 		}

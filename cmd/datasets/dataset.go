@@ -67,7 +67,7 @@ Exit status: 0 done, 64 something does not fit, 66 a file or input set does not 
   agentclash dataset import traces.json --pack my-pack.yaml --into-suite production --map input.review=input,expected.label=expected`,
 		Args: cli.ExactArgs("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.check(c.Flags().Changed("into-suite")); err != nil {
+			if err := o.check(a, c.Flags().Changed("into-suite")); err != nil {
 				return err
 			}
 			if o.suite != "" {
@@ -90,7 +90,7 @@ Exit status: 0 done, 64 something does not fit, 66 a file or input set does not 
 	return c
 }
 
-func (o *datasetOptions) check(intoSuite bool) error {
+func (o *datasetOptions) check(a *cli.App, intoSuite bool) error {
 	if intoSuite && o.suite == "" {
 		return cli.Usage("--into-suite needs the name of a suite")
 	}
@@ -111,6 +111,11 @@ func (o *datasetOptions) check(intoSuite bool) error {
 	}
 	if o.out == cli.StdoutPath && o.dryRun {
 		return cli.Usage("--dry-run writes nothing: leave out --out")
+	}
+	if o.out != "" && o.out != cli.StdoutPath {
+		if err := a.CheckOutput(o.out); err != nil {
+			return cli.Usage("--out %w", err)
+		}
 	}
 	if o.suite != "" {
 		if err := o.checkSuite(); err != nil {
@@ -346,7 +351,7 @@ func replacePack(ctx context.Context, a *cli.App, o datasetOptions, before, afte
 		_, err := a.Process.Out.Write(after)
 		return err
 	case o.out != "":
-		if err := cli.WriteBytes(a.Path(o.out), after); err != nil {
+		if err := a.WriteOutputBytes(o.out, after); err != nil {
 			return fmt.Errorf("write %s: %w", o.out, err)
 		}
 		return nil

@@ -121,7 +121,9 @@ func Page() string {
 
 Every code that agentclash states: in the ` + "`error.code`" + ` of ` + "`--json`" + `, as the ` + "`code`" + ` of a trial or a run, in findings about packs.
 ` + "`agentclash explain CODE`" + ` shows one, ` + "`agentclash explain`" + ` lists all. This page is made from the same table by ` + "`make update`" + `.
-`)
+
+` + "With `--json` each line of stderr is a document: `{\"note\": \"...\"}` for what else is said, and as the last one, of a command that\n" +
+		"failed, `{\"error\": {\"code\", \"message\", \"details?\", \"next_step?\", \"retryable\"}}`. `--quiet` leaves out most notes.\n")
 	all := All()
 	for _, h := range Headings() {
 		b.WriteString("\n## " + h.Text + "\n\n| code | exit status | what it means | what to do |\n|---|---|---|---|\n")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/agentclash/agentclash/cmd/cli"
@@ -176,6 +177,9 @@ func printStart(ctx context.Context, a *cli.App, planned *plan.Plan, result engi
 		a.Say("next: agentclash eval scorecard %s --agent %q", cli.Short(planned.RunID), result.Agents[0].Label)
 	case result.Agents[0].Scorecard.Trials > shownTrials:
 		a.Say("next: agentclash eval scorecard %s", cli.Short(planned.RunID))
+	}
+	if slices.ContainsFunc(result.Agents, func(r engine.AgentResult) bool { return r.Scorecard.FailedTrials+r.Scorecard.InvalidTrials > 0 }) {
+		a.Say("next: agentclash replay triage %s", cli.Short(planned.RunID))
 	}
 	if planned.Session != "" || planned.Options.Repetitions > 1 && planned.Options.Shard == nil && planned.RetryOf == "" {
 		a.Say("next: agentclash eval session get %s", cli.Short(planned.RunID))

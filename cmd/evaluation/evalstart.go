@@ -222,7 +222,7 @@ func (o *StartOptions) check(a *cli.App) error {
 		missing = append(missing, errors.New("--model PROVIDER/MODEL or --deployment NAME names the agent"))
 	}
 	if len(missing) > 0 {
-		return cli.Usage("eval start: %w", errors.Join(missing...)).Hint("agentclash eval start --help")
+		return cli.Faults("eval start", errors.Join(missing...)).Hint("agentclash eval start --help")
 	}
 	return nil
 }

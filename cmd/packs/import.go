@@ -55,15 +55,16 @@ func (o *packImportOptions) check(a *cli.App) error {
 	switch {
 	case o.out == "" && !o.dryRun:
 		return cli.Usage("challenge-pack import: --out FILE names the pack to write").Hint("--dry-run lists what would not be translated")
-	case o.out != "" && o.out != cli.StdoutPath && !o.dryRun && !o.force && cli.Exists(a.Path(o.out)):
-		return cli.Usage("%s already exists", o.out).Hint("choose another name, or --force to overwrite it")
 	case o.out == cli.StdoutPath && a.Output != "table":
 		return cli.Usage("--out - and --json both write to stdout")
 	}
 	if _, ok := scoring.ModelProvider(o.judge); o.judge != "" && !ok {
 		return cli.Usage("--judge-model %q: write provider/model, such as openai/gpt-4.1-mini", o.judge)
 	}
-	return nil
+	if o.dryRun || o.out == cli.StdoutPath {
+		return nil
+	}
+	return a.CheckNew(o.out, o.force)
 }
 
 // packImportDocument is what `challenge-pack import --json` prints.
@@ -129,7 +130,7 @@ func writeMade(a *cli.App, o packImportOptions, source []byte) error {
 		_, err := a.Process.Out.Write(source)
 		return err
 	}
-	if err := cli.WriteBytes(a.Path(o.out), source); err != nil {
+	if err := a.WriteOutputBytes(o.out, source); err != nil {
 		return fmt.Errorf("write %s: %w", o.out, err)
 	}
 	return nil

@@ -3,8 +3,6 @@ package packs
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/agentclash/agentclash/cmd/cli"
@@ -79,15 +77,12 @@ type textFile struct{ path, text string }
 // force. Directories are made.
 func writeNew(a *cli.App, files []textFile, force bool) error {
 	for _, f := range files {
-		if _, err := os.Lstat(a.Path(f.path)); err == nil && !force {
-			return cli.Usage("%s already exists", f.path).Hint("choose another name, or --force to overwrite it")
+		if err := a.CheckNew(f.path, force); err != nil {
+			return err
 		}
 	}
 	for _, f := range files {
-		if err := os.MkdirAll(filepath.Dir(a.Path(f.path)), 0o755); err != nil {
-			return fmt.Errorf("write %s: %w", f.path, err)
-		}
-		if err := os.WriteFile(a.Path(f.path), []byte(f.text), 0o644); err != nil {
+		if err := a.WriteOutputBytes(f.path, []byte(f.text)); err != nil {
 			return fmt.Errorf("write %s: %w", f.path, err)
 		}
 	}

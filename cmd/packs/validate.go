@@ -59,17 +59,23 @@ func runPackValidate(a *cli.App, o packValidateOptions, args []string) error {
 		return cli.Usage("--format must be %s, not %q", strings.Join(formats, ", "), o.format)
 	}
 	doc := view.ValidateDocument{Valid: true, Files: view.List[view.ValidatedFile]{}}
-	status := cli.StatusOK
+	status, missing := cli.StatusOK, ""
 	for _, arg := range args {
 		for _, file := range validated(a, arg, o.strict) {
 			doc.Files = append(doc.Files, file.ValidatedFile)
 			if !file.Valid {
 				doc.Valid, status = false, max(status, file.status)
 			}
+			if file.status == cli.StatusNotFound && missing == "" {
+				missing = arg
+			}
 		}
 	}
 	if err := PrintValidated(a, doc, o.format); err != nil {
 		return err
+	}
+	if missing != "" {
+		a.Say("hint: agentclash challenge-pack init %s writes a starter", missing)
 	}
 	return cli.Verdict(status)
 }

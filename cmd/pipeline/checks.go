@@ -99,11 +99,17 @@ func ciCandidate(ctx context.Context, a *cli.App, m *ci.Manifest, o *evaluation.
 	}
 	agent := agents.DeploymentSpec{Deployment: spec.Deployment{Name: d.Name, Model: d.Model, Account: d.ProviderAccountID, Build: build,
 		System: d.System, SystemFile: d.SystemFile}}
+	if err := agents.ScriptInside(a.Process.Dir, d.Model); err != nil {
+		return err
+	}
 	switch {
 	case file != "":
 		agent = agents.DeploymentSpec{}
 		if err := agents.ReadSpec(a, file, &agent); err != nil {
 			return err
+		}
+		if err := agents.ScriptInside(a.Process.Dir, agent.Model); err != nil {
+			return cli.Usage("%s: %w", file, err)
 		}
 		for _, path := range []string{agent.SystemFile, agent.Files} {
 			if err := cli.Inside(a.Process.Dir, path); path != "" && err != nil {

@@ -34,10 +34,10 @@ is named. Directories are made; a file that is there is kept without --force.`,
 		Args:    cli.UpTo(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			file := firstOr(args, ci.DefaultPath)
-			if _, err := os.Lstat(a.Path(file)); err == nil && !force {
-				return cli.Usage("%s is there already", file).Hint("agentclash ci init %s --force replaces it", file)
+			if err := a.CheckNew(file, force); err != nil {
+				return err
 			}
-			if err := cli.WriteBytes(a.Path(file), ci.Sample); err != nil {
+			if err := a.WriteOutputBytes(file, ci.Sample); err != nil {
 				return err
 			}
 			return a.Print(map[string]string{"path": file, "action": "created"}, func(io.Writer, view.Options) error {

@@ -64,7 +64,7 @@ func (j *ciJob) keep(kind, path string, write func(io.Writer) error) bool {
 	if path == cli.StdoutPath {
 		err = write(j.Process.Out)
 	} else {
-		err = cli.WriteWhole(j.Path(path), write)
+		err = j.WriteOutput(path, 0o644, write)
 	}
 	if err != nil {
 		report.Error = err.Error()
@@ -205,7 +205,7 @@ func (j *ciJob) writeResult() (ok bool) {
 		if path == "" {
 			continue
 		}
-		if err := cli.WriteWhole(j.Path(path), asJSON(j.result)); err != nil {
+		if err := j.WriteOutput(path, 0o644, asJSON(j.result)); err != nil {
 			j.Say("! write the result %s: %v", path, err)
 			ok = false
 		}
@@ -322,7 +322,7 @@ func (j *ciJob) refreshBaseline() *ci.Refresh {
 	}
 	document, err := snapshotBytes(j.side, cmp.Or(j.baseline.Mark.Name, store.DefaultBaseline))
 	if err == nil {
-		err = cli.WriteBytes(j.Path(r.File), document)
+		err = j.WriteOutputBytes(r.File, document)
 	}
 	if err != nil {
 		r.Status, r.Reason = ci.RefreshFailed, err.Error()

@@ -98,12 +98,12 @@ func (o *ciRunOptions) check(a *cli.App, m manifestFile) error {
 		if *path == "" {
 			continue
 		}
-		if err := verdict.Reportable(a, *path); err != nil {
+		if err := a.CheckOutput(*path); err != nil {
 			return cli.Usage("%w", err)
 		}
 	}
 	if o.artifactDir != "" {
-		if err := verdict.Reportable(a, o.artifactDir+"/result.json"); err != nil {
+		if err := a.CheckOutput(o.artifactDir + "/result.json"); err != nil {
 			return cli.Usage("--artifact-dir: %w", err)
 		}
 	}

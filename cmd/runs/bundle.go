@@ -24,8 +24,8 @@ import (
 // name is whole, or what it was before.
 func exportBundle(ctx context.Context, a *cli.App, db *store.DB, r store.Run, name string, force bool) error {
 	path := a.Path(name)
-	if _, err := os.Lstat(path); err == nil && !force {
-		return cli.Usage("%s exists already", name).Hint("give another name, or --force to overwrite it")
+	if err := a.CheckNew(name, force); err != nil {
+		return err
 	}
 	if r.Active() {
 		return cli.Usage("run %s is %s: a bundle is of a run that is over", r.Name, r.Status).Hint("agentclash run get %s", cli.Short(r.ID))
@@ -36,7 +36,7 @@ func exportBundle(ctx context.Context, a *cli.App, db *store.DB, r store.Run, na
 	}
 	var manifest bundle.Manifest
 	var digest string
-	err = cli.Replace(path, 0o600, func(w io.Writer) (err error) {
+	err = a.WriteOutput(name, 0o600, func(w io.Writer) (err error) {
 		manifest, digest, err = writeBundle(ctx, db, r, w, secrets)
 		return err
 	})

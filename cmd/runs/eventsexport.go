@@ -9,7 +9,6 @@ import (
 
 	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/selector"
-	"github.com/agentclash/agentclash/cmd/verdict"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/engine/event"
 	"github.com/agentclash/agentclash/store"
@@ -30,7 +29,7 @@ with the run. run export writes a bundle instead, which run import takes in.`,
 				return err
 			}
 			if to != "" {
-				if err := verdict.Reportable(a, to); err != nil {
+				if err := a.CheckOutput(to); err != nil {
 					return cli.Usage("--to %s: %w", to, err)
 				}
 			}
@@ -59,7 +58,7 @@ func exportEvents(ctx context.Context, a *cli.App, db *store.DB, r store.Run, to
 	if to == "" {
 		return write(a.Process.Out)
 	}
-	if err := cli.WriteWhole(a.Path(to), write); err != nil {
+	if err := a.WriteOutput(to, 0o644, write); err != nil {
 		return fmt.Errorf("export the events of run %s: %w", r.Name, err)
 	}
 	a.Say("✓ wrote %d events of run %s to %s", lines, r.Name, to)

@@ -60,6 +60,9 @@ func traceSink(ctx context.Context, a *cli.App, o TraceOptions, wait bool) (*otl
 	if err != nil {
 		return nil, err
 	}
+	if _, err := a.ProxyFor(o.Endpoint); err != nil {
+		return nil, err
+	}
 	return otlp.New(ctx, otlp.Options{
 		Endpoint: o.Endpoint, Content: o.content, Version: cli.ReadBuildInfo().Version, Headers: headers, Proxy: http.ProxyFromEnvironment, Wait: wait,
 	})

@@ -21,16 +21,20 @@ import (
 // sandbox provider of the program is made here.
 
 func openDocker(ctx context.Context, a *cli.App, image string) (sandbox.Provider, error) {
-	if image == "" {
-		usual, err := a.Setting(config.Image, nil)
-		if err != nil {
-			return nil, err
-		}
-		if usual.IsSet() {
-			image = usual.Value
-		}
+	image, err := Image(a, image)
+	if err != nil {
+		return nil, err
 	}
 	return docker.Open(ctx, dockerOptions(a, image))
+}
+
+// Image is the image of Docker sandboxes: the one that was named, else the setting.
+func Image(a *cli.App, named string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
+	usual, err := a.Setting(config.Image, nil)
+	return usual.Value, err
 }
 
 func dockerOptions(a *cli.App, image string) docker.Options {
@@ -81,13 +85,14 @@ func LocalBoxes(ctx context.Context, a *cli.App, kind, image string, answers boo
 	if kind == SandboxScratch || !answers {
 		return openScratch(a)
 	}
+	image, err := Image(a, image)
+	if err != nil {
+		return nil, err
+	}
 	o := dockerOptions(a, image)
 	o.NoPull = true
 	return docker.Open(ctx, o)
 }
-
-// DefaultImage is the image of sandboxes that nobody has named another for.
-const DefaultImage = docker.DefaultImage
 
 // builtinImage is the image that needs no registry.
 const builtinImage = docker.BuiltinImage
@@ -98,6 +103,9 @@ func E2bOptions(a *cli.App, template string) (e2b.Options, error) {
 		Key: a.Process.Getenv("E2B_API_KEY"), Template: cmp.Or(template, a.Process.Getenv("E2B_TEMPLATE_ID")),
 		BaseURL: a.Process.Getenv("E2B_API_BASE_URL"), SandboxURL: a.Process.Getenv("E2B_SANDBOX_URL"),
 		Guest: guestReader(a.Process.Getenv), Owner: cli.Owner(), HostID: cli.HostID(), Alive: cli.Alive, Now: a.Process.Now, Proxy: http.ProxyFromEnvironment,
+	}
+	if _, err := a.ProxyFor(cmp.Or(o.BaseURL, e2b.DefaultAPI)); err != nil {
+		return o, err
 	}
 	if text := a.Process.Getenv("E2B_REQUEST_TIMEOUT"); text != "" {
 		d, err := time.ParseDuration(text)

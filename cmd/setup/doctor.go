@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"strconv"
 	"strings"
 
 	"github.com/agentclash/agentclash/cmd/cli"
@@ -95,6 +94,9 @@ func examine(ctx context.Context, a *cli.App, workspace string, o doctorOptions)
 		checks = append(checks, image)
 	}
 	checks = append(checks, checkKeys(a))
+	if proxies := checkProxies(a); proxies.Detail != "" {
+		checks = append(checks, proxies)
+	}
 	checks = append(checks, checkStored(ctx, a, workspace)...)
 	checks = append(checks, checkOrphans(ctx, a, workspace, engine), checkTerminal(a))
 	if o.live {
@@ -112,11 +114,37 @@ func examine(ctx context.Context, a *cli.App, workspace string, o doctorOptions)
 func checkInstall(a *cli.App) view.Check {
 	b := cli.ReadBuildInfo()
 	c := view.Check{Name: "install", Status: view.CheckOK, Detail: fmt.Sprintf("agentclash %s, %s/%s", b.Version, runtime.GOOS, runtime.GOARCH),
-		Metadata: map[string]string{"version": b.Version}}
+		Metadata: map[string]any{"version": b.Version}}
 	if schema, err := store.NewestSchema(); err == nil {
 		c.Detail += fmt.Sprintf(", store schema %d", schema)
-		c.Metadata["store_schema"] = strconv.Itoa(schema)
+		c.Metadata["store_schema"] = schema
 	}
+	return c
+}
+
+// checkProxies says by which proxies the network is reached, nothing where none is set.
+func checkProxies(a *cli.App) view.Check {
+	c := view.Check{Name: "proxies", Status: view.CheckInfo, Metadata: map[string]any{}}
+	var said []string
+	for _, scheme := range []string{"https", "http"} {
+		p, err := a.ProxyFor(scheme + "://model.invalid")
+		switch {
+		case err != nil:
+			c.Status, c.NextStep = view.CheckFail, cli.Classify(err).Next
+			said = append(said, err.Error())
+		case p.URL != nil:
+			c.Metadata[p.Variable] = p.URL.String()
+			said = append(said, p.Variable+": "+p.URL.String())
+		}
+	}
+	for _, name := range []string{"NO_PROXY", "no_proxy"} {
+		if except := a.Process.Getenv(name); except != "" && len(said) > 0 {
+			c.Metadata[name] = except
+			said = append(said, name+": "+except)
+			break
+		}
+	}
+	c.Detail = strings.Join(said, "; ")
 	return c
 }
 
@@ -142,7 +170,11 @@ func checkTerminal(a *cli.App) view.Check {
 // checkImage looks for the image of sandboxes, and fetches nothing.
 func checkImage(ctx context.Context, a *cli.App) view.Check {
 	c := view.Check{Name: "image", Status: view.CheckOK}
-	boxes, err := sandboxes.LocalBoxes(ctx, a, sandboxes.SandboxDocker, "", true)
+	name, err := sandboxes.Image(a, "")
+	if err != nil {
+		return view.Check{Name: "image", Status: view.CheckFail, Detail: err.Error(), NextStep: cli.Classify(err).Next}
+	}
+	boxes, err := sandboxes.LocalBoxes(ctx, a, sandboxes.SandboxDocker, name, true)
 	if err != nil {
 		return view.Check{Name: "image", Status: view.CheckWarn, Detail: err.Error(), NextStep: "agentclash doctor"}
 	}
@@ -151,12 +183,12 @@ func checkImage(ctx context.Context, a *cli.App) view.Check {
 	var box *sandbox.BoxError
 	switch {
 	case errors.As(err, &box) && box.Kind == sandbox.Image:
-		c.Status, c.NextStep = view.CheckInfo, "docker pull "+sandboxes.DefaultImage
-		c.Detail = sandboxes.DefaultImage + " is not here: the first run pulls it; --image builtin needs no registry"
+		c.Status, c.NextStep = view.CheckInfo, "docker pull "+name
+		c.Detail = name + " is not here: the first run pulls it; --image builtin needs no registry"
 	case err != nil:
 		c.Status, c.Detail, c.NextStep = view.CheckWarn, err.Error(), "agentclash doctor"
 	case strings.Contains(d.Note, "stands in"):
-		c.Detail = sandboxes.DefaultImage + " is not here; agentclash/sandbox:local stands in where it cannot be pulled"
+		c.Detail = name + " is not here; agentclash/sandbox:local stands in where it cannot be pulled"
 	default:
 		c.Detail = d.Image
 	}

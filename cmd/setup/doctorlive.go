@@ -39,7 +39,7 @@ func checkLive(ctx context.Context, a *cli.App) []view.Check {
 }
 
 func checkAccount(ctx context.Context, a *cli.App, account store.Account) view.Check {
-	c := view.Check{Name: "live", Status: view.CheckOK, Metadata: map[string]string{"account": account.Name, "provider": account.Provider}}
+	c := view.Check{Name: "live", Status: view.CheckOK, Metadata: map[string]any{"account": account.Name, "provider": account.Provider}}
 	began := a.Process.Now()
 	model := ""
 	client, err := agents.AccountClient(a, account)
@@ -60,7 +60,7 @@ func checkAccount(ctx context.Context, a *cli.App, account store.Account) view.C
 
 // checkKeys says where the key of each provider is found, never what it is.
 func checkKeys(a *cli.App) view.Check {
-	c := view.Check{Name: "provider_keys", Status: view.CheckInfo, Metadata: map[string]string{}}
+	c := view.Check{Name: "provider_keys", Status: view.CheckInfo, Metadata: map[string]any{}}
 	var found, missing []string
 	for _, s := range agents.Servers() {
 		if s.KeyVar == "" {

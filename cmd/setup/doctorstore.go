@@ -33,7 +33,7 @@ func checkStore(ctx context.Context, a *cli.App) view.Check {
 	if err != nil {
 		return view.Check{Name: "store", Status: view.CheckFail, Detail: err.Error(), NextStep: otherHome}
 	}
-	c := view.Check{Name: "store", Status: view.CheckOK, Metadata: map[string]string{"path": path}}
+	c := view.Check{Name: "store", Status: view.CheckOK, Metadata: map[string]any{"path": path}}
 	_, ok, err := sandboxes.Tidied(ctx, a)
 	if err == nil && !ok {
 		return checkNewStore(c, path)
@@ -50,7 +50,7 @@ func checkStore(ctx context.Context, a *cli.App) view.Check {
 		return c
 	}
 	c.Detail = fmt.Sprintf("%s, schema %d, %d runs, %.1f MB", info.Path, info.Schema, info.Runs, float64(info.Bytes)/1e6)
-	c.Metadata["schema"], c.Metadata["journal"] = strconv.Itoa(info.Schema), info.Journal
+	c.Metadata["schema"], c.Metadata["journal"] = info.Schema, info.Journal
 	switch {
 	case info.ReadOnly:
 		c.Status, c.Detail, c.NextStep = view.CheckWarn, c.Detail+"; it can be read, not written", otherHome
@@ -91,7 +91,7 @@ func room(c view.Check, dir string) view.Check {
 		return c
 	}
 	c.Detail += fmt.Sprintf(", %.1f GB free", float64(free)/1e9)
-	c.Metadata["free_bytes"] = strconv.FormatInt(free, 10)
+	c.Metadata["free_bytes"] = free
 	if free < storeRoom {
 		c.Status, c.NextStep = view.CheckWarn, "free some disk, or "+otherHome
 	}

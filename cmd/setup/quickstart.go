@@ -137,7 +137,7 @@ func agentFor(ctx context.Context, a *cli.App, file string, p progress, key view
 	}
 	models := map[string]string{provider.OpenAI: "gpt-4.1-mini", provider.Anthropic: "claude-haiku-4-5", provider.Gemini: "gemini-2.5-flash"}
 	for _, s := range agents.Servers() {
-		if from := key.Metadata[s.Provider]; from != "" && from != "missing" {
+		if from := key.Metadata[s.Provider]; from != nil && from != "missing" {
 			return "--model " + s.Provider + "/" + cmp.Or(models[s.Provider], "MODEL")
 		}
 	}

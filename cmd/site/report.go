@@ -10,7 +10,6 @@ import (
 	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/report/page"
 	"github.com/agentclash/agentclash/cmd/selector"
-	"github.com/agentclash/agentclash/cmd/verdict"
 	"github.com/agentclash/agentclash/cmd/view"
 	"github.com/agentclash/agentclash/store"
 	"github.com/spf13/cobra"
@@ -57,7 +56,7 @@ func checkPageFile(a *cli.App, file string) error {
 	case file == cli.StdoutPath:
 		return nil
 	}
-	if err := verdict.Reportable(a, file); err != nil {
+	if err := a.CheckOutput(file); err != nil {
 		return cli.Usage("-o %s: %w", file, err)
 	}
 	return nil
@@ -103,7 +102,7 @@ func writePage(ctx context.Context, a *cli.App, db *store.DB, r store.Run, again
 	if file == cli.StdoutPath {
 		err = write(a.Process.Out)
 	} else {
-		err = cli.WriteWhole(a.Path(file), write)
+		err = a.WriteOutput(file, 0o644, write)
 	}
 	if err != nil {
 		err = fmt.Errorf("write the report of run %s to %s: %w", r.Name, file, err)

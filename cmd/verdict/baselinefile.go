@@ -135,6 +135,11 @@ standard output.`,
 		Args:    cli.ExactArgs("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx := c.Context()
+			if args[0] != cli.StdoutPath {
+				if err := a.CheckOutput(args[0]); err != nil {
+					return cli.Usage("%w", err)
+				}
+			}
 			workspace, err := a.WorkspaceName()
 			if err != nil {
 				return err
@@ -151,11 +156,11 @@ standard output.`,
 				return NoSuchBaseline(o.name)
 			}
 			f := compare.File{Name: found.Mark.Name, SetAt: found.Mark.SetAt, Snapshot: found.Snapshot()}
-			if args[0] == "-" {
+			if args[0] == cli.StdoutPath {
 				return compare.WriteFile(a.Process.Out, f)
 			}
-			if err := cli.WriteWhole(a.Path(args[0]), func(w io.Writer) error { return compare.WriteFile(w, f) }); err != nil {
-				return err
+			if err := a.WriteOutput(args[0], 0o644, func(w io.Writer) error { return compare.WriteFile(w, f) }); err != nil {
+				return fmt.Errorf("write %s: %w", args[0], err)
 			}
 			doc := view.BaselineEntry{PackSlug: f.Snapshot.Pack.Slug, Bookmark: found.Mark}
 			doc.File = args[0]

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,7 +49,7 @@ func (o *ReportFlags) Check(a *cli.App, follow bool) error {
 				return cli.Usage("--report %s: --json, --output and --follow use stdout, too", text).Hint("write the report to a file")
 			}
 			a.ReportOut = true
-		} else if err := Reportable(a, path); err != nil {
+		} else if err := a.CheckOutput(path); err != nil {
 			return cli.Usage("--report %s: %w", text, err)
 		}
 		o.Files = append(o.Files, reportFile{kind, path})
@@ -61,24 +60,6 @@ func (o *ReportFlags) Check(a *cli.App, follow bool) error {
 // Has says whether a report of a kind was asked for.
 func (o *ReportFlags) Has(kind string) bool {
 	return slices.ContainsFunc(o.Files, func(f reportFile) bool { return f.Kind == kind })
-}
-
-// Reportable says why no file can be made at a path, as far as that can be told
-// before a run.
-func Reportable(a *cli.App, path string) error {
-	full := a.Path(path)
-	if info, err := os.Stat(full); err == nil && info.IsDir() || os.IsPathSeparator(path[len(path)-1]) {
-		return fmt.Errorf("%s is a directory", path)
-	}
-	for dir := filepath.Dir(full); ; dir = filepath.Dir(dir) {
-		info, err := os.Stat(dir)
-		switch {
-		case err == nil && !info.IsDir():
-			return fmt.Errorf("%s is no directory", dir)
-		case err == nil || dir == filepath.Dir(dir):
-			return nil
-		}
-	}
 }
 
 // WriteReports writes what was asked for and returns how the command ends: as
@@ -119,7 +100,7 @@ func writeReport(a *cli.App, f reportFile, r reports.Run) error {
 	if f.Path == cli.StdoutPath {
 		return reports.Write(a.Process.Out, f.Kind, r)
 	}
-	return cli.WriteWhole(a.Path(f.Path), func(w io.Writer) error { return reports.Write(w, f.Kind, r) })
+	return a.WriteOutput(f.Path, 0o644, func(w io.Writer) error { return reports.Write(w, f.Kind, r) })
 }
 
 // ReportRun is the head of a report on a run, without its agents.

@@ -20,11 +20,11 @@ const (
 
 // Check is one thing that was looked at.
 type Check struct {
-	Name     string            `json:"name"`
-	Status   string            `json:"status"` // ok, info, warn or fail
-	Detail   string            `json:"detail"`
-	NextStep string            `json:"next_step"` // what to type, or empty
-	Metadata map[string]string `json:"metadata,omitempty"`
+	Name     string         `json:"name"`
+	Status   string         `json:"status"` // ok, info, warn or fail
+	Detail   string         `json:"detail"`
+	NextStep string         `json:"next_step"` // what to type, or empty
+	Metadata map[string]any `json:"metadata,omitempty"`
 }
 
 // Doctor writes one line a check, and under it what to type.

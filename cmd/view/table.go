@@ -3,6 +3,8 @@ package view
 import (
 	"io"
 	"strings"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // Table is rows under headings. The same rows are written for a terminal and
@@ -26,6 +28,8 @@ type Column struct {
 	// Last columns are left out in the same way where not even columns that are cut
 	// as far as they may be leave room for all.
 	Last bool
+	// Wrap is for a last column of sentences: what does not fit goes on below.
+	Wrap bool
 }
 
 // Cell is one value. Its text need not be clean: the table sees to that.
@@ -69,8 +73,28 @@ func (p *printer) table(t *Table) {
 		t.shrink(widths, p.o.Width)
 	}
 	for i, row := range rows {
-		p.line(t.layOut(i-1, row, widths, p.o))
+		for _, line := range t.folded(row, widths, p.o) {
+			p.line(t.layOut(i-1, line, widths, p.o))
+		}
 	}
+}
+
+// folded is a row as one line or, where its last cell is wrapped, several.
+func (t *Table) folded(row []string, widths []int, o Options) [][]string {
+	last := len(row) - 1
+	if !o.Terminal() || !t.Columns[last].Wrap || Width(row[last]) <= widths[last] {
+		return [][]string{row}
+	}
+	var lines [][]string
+	for i, part := range strings.Split(ansi.Wrap(row[last], widths[last], ""), "\n") {
+		line := make([]string, len(row))
+		if i == 0 {
+			copy(line, row)
+		}
+		line[last] = part
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // text is the clean text of every cell, headings first.

@@ -379,6 +379,30 @@ func TestEmptyListsWriteNothing(t *testing.T) {
 	}
 }
 
+// TestTableWraps goes on below with sentences that a terminal has no room for.
+func TestTableWraps(t *testing.T) {
+	t.Parallel()
+	table := view.Table{Columns: []view.Column{{Title: "CODE", Keep: true}, {Title: "MEANING", Wrap: true}}}
+	table.Add(view.Text("lost"), view.Text("The box is gone and nobody knows why."))
+	table.Add(view.Text("ok"), view.Text("All is well."))
+	for width, want := range map[int]string{
+		24: "CODE  MEANING\nlost  The box is gone\n      and nobody knows\n      why.\nok    All is well.\n",
+		0:  "CODE  MEANING\nlost  The box is gone and nobody knows why.\nok    All is well.\n",
+	} {
+		var b strings.Builder
+		if err := table.Write(&b, view.Options{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for line := range strings.Lines(b.String()) {
+			lines = append(lines, strings.TrimRight(line, " \n")+"\n")
+		}
+		if got := strings.Join(lines, ""); got != want {
+			t.Errorf("at %d columns:\n%s\nwant\n%s", width, got, want)
+		}
+	}
+}
+
 func TestTableAlignsColourAndWideCharacters(t *testing.T) {
 	t.Parallel()
 	table := view.Table{Columns: []view.Column{{Title: "NAME"}, {Title: "STATUS"}, {Title: "N", Right: true}}}

@@ -118,7 +118,7 @@ func (x *identifier) laneParts(lane int) []facet {
 	var simulating []SimulatorModel // of this lane, wherever it stands
 	for _, m := range x.plan.Simulators {
 		if m.Lane == lane {
-			m.Lane, m.Account = 0, ""
+			m.Lane, m.Account, m.Script = 0, "", "" // a script's digest is here
 			simulating = append(simulating, m)
 		}
 	}

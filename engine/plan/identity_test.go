@@ -148,3 +148,21 @@ func opening(t *testing.T, src string, d Deployment) (shown, identity string) {
 	}
 	return string(raw), id.Execution()
 }
+
+// TestWhereAScriptIsChangesNothing moves the script of an agent and of the users that it
+// plays: what it holds is the identity, and no path of a machine.
+func TestWhereAScriptIsChangesNothing(t *testing.T) {
+	t.Parallel()
+	src := strings.NewReplacer("MODE", pack.MultiTurn, "TARGET", "transcript.full", "PLAY",
+		`user_simulator: {schema_version: 1, kind: hybrid, max_turns: 4, phases: [{id: open, actor: llm, persona: "You are curious."}]}`).Replace(anyMode)
+	d := Deployment{Name: "a", Provider: provider.Scripted, Model: "agent.yaml", Script: "/here/agent.yaml"}
+	_, here := opening(t, src, d)
+	d.Script = "/there/agent.yaml"
+	if _, there := opening(t, src, d); there != here {
+		t.Error("the same script at another path is another agent")
+	}
+	d.Model = "other.yaml"
+	if _, other := opening(t, src, d); other == here {
+		t.Error("another script is the same agent")
+	}
+}

@@ -15,7 +15,7 @@ import (
 // The errors that callers tell apart; each is in a sentence for people.
 var (
 	ErrNoGit        = errors.New("the git program is not there")
-	ErrNoRepository = errors.New("not a git repository")
+	ErrNoRepository = errors.New("not in a git repository")
 	ErrUnknownRef   = errors.New("unknown ref")
 	ErrNoMergeBase  = errors.New("no common history")
 	ErrBadRef       = errors.New("not a ref")
@@ -30,7 +30,7 @@ func Root(dir string) (string, error) {
 			return at, nil
 		}
 		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("%s is in no git repository: %w", dir, ErrNoRepository)
+			return "", fmt.Errorf("%s is %w", dir, ErrNoRepository)
 		}
 	}
 }
