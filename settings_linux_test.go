@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/agentclash/agentclash/cmd/config"
+	"github.com/agentclash/agentclash/cmd/tui/tuitest"
 )
 
 // settingCase is how to see which value of a setting a command really uses. Values are
@@ -189,16 +190,16 @@ func seeWorkspace(p program, t *testing.T, flag []string) string {
 
 func seeColor(p program, t *testing.T, flag []string) string {
 	t.Helper()
-	m := openTerminal(t, 80, 24)
+	m := tuitest.Open(t, 80, 24)
 	c := p.command(t.Context(), append([]string{"explain"}, flag...)...)
-	c.Stdin, c.Stdout, c.Stderr = m.program, m.program, m.program
+	c.Stdin, c.Stdout, c.Stderr = m.Program, m.Program, m.Program
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := c.Run(); err != nil {
 		t.Error(err)
 	}
-	m.program.Close()
-	<-m.over
-	if strings.Contains(m.text(), "\x1b[1m") {
+	m.Program.Close()
+	<-m.Over
+	if strings.Contains(m.Text(), "\x1b[1m") {
 		return "coloured"
 	}
 	return "never"
@@ -241,6 +242,8 @@ func seeImage(p program, t *testing.T, _ []string) string {
 	defer engine.Close()
 	p.env = append(p.env, "DOCKER_HOST=tcp://"+engine.Listener.Addr().String())
 	_ = p.command(t.Context(), "doctor").Run() // which says that there is no such image
+	mu.Lock()
+	defer mu.Unlock()
 	if len(asked) == 0 {
 		return "no image was asked for"
 	}

@@ -31,22 +31,18 @@ type stored struct {
 	a         *cli.App
 	db        *store.DB
 	workspace string
-	file      os.FileInfo // of the store, as it was opened
 }
 
-// Here says when the store was deleted or replaced: what is still open is the old one,
-// and what is opened from now on another.
+// Here says when the store was deleted, replaced, or changed where that cannot be
+// followed: what is read through db is the one before.
 func (s stored) Here() error {
-	now, err := os.Stat(s.db.Path())
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("the store was deleted, q leaves: %s", s.db.Path())
-	case err != nil:
-		return err
-	case !os.SameFile(now, s.file):
-		return fmt.Errorf("the store was replaced, q leaves, and agentclash ui shows the new one: %s", s.db.Path())
+	if !s.db.Stale() {
+		return nil
 	}
-	return nil
+	if _, err := os.Stat(s.db.Path()); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the store was deleted, q leaves: %s", s.db.Path())
+	}
+	return fmt.Errorf("the store was replaced, q leaves, and agentclash ui shows the new one: %s", s.db.Path())
 }
 
 func words(list []widget.Word) []store.Word {

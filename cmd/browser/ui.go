@@ -3,7 +3,6 @@ package browser
 import (
 	"context"
 	"errors"
-	"os"
 
 	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/tui/browse"
@@ -45,11 +44,7 @@ func runUI(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.Stat(db.Path())
-	if err != nil {
-		return err
-	}
-	from := stored{a, db, workspace, file}
+	from := stored{a, db, workspace}
 	o := browse.Options{Source: from, Color: a.Color(), Now: a.Process.Now}
 	if len(args) > 0 {
 		r, err := db.Run(ctx, workspace, args[0])

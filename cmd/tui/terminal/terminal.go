@@ -3,6 +3,7 @@ package terminal
 import (
 	"context"
 	"io"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -15,11 +16,17 @@ import (
 // painted anew when that goes on. SIGQUIT ends the process as it does without a screen.
 // A process that is told to end while a shell has the terminal shows nothing any more.
 func Show(ctx context.Context, m tea.Model, in io.Reader, out io.Writer, framesPerSecond int) (tea.Model, error) {
-	within, end := context.WithCancel(context.WithoutCancel(ctx))
+	within, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	ending, end := context.WithCancel(within)
 	defer end()
-	j := newJob(within, end, in)
-	defer context.AfterFunc(ctx, j.end)()
-	program := tea.NewProgram(m,
+	var program *tea.Program
+	j := newJob(ending, func() {
+		end()
+		go program.Quit() // which waits for whoever reads keys
+		time.AfterFunc(time.Second, cut)
+	}, in)
+	program = tea.NewProgram(m,
 		tea.WithContext(within), tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen(), tea.WithFPS(framesPerSecond),
 		tea.WithoutSignalHandler(),
 		tea.WithFilter(func(_ tea.Model, msg tea.Msg) tea.Msg {
@@ -29,9 +36,10 @@ func Show(ctx context.Context, m tea.Model, in io.Reader, out io.Writer, framesP
 			return msg
 		}),
 	)
+	defer context.AfterFunc(ctx, j.end)()
 	defer j.attend(program)()
 	last, err := program.Run()
-	if within.Err() != nil && ctx.Err() == nil {
+	if ending.Err() != nil && ctx.Err() == nil {
 		return last, nil
 	}
 	return last, err
