@@ -180,7 +180,7 @@ func (a *App) Warn(format string, args ...any) {
 		fmt.Fprintln(a.Process.Err, view.Sanitize(text))
 		return
 	}
-	line, err := json.Marshal(map[string]string{"note": strings.TrimPrefix(text, "note: ")})
+	line, err := json.Marshal(map[string]string{"note": strings.TrimPrefix(strings.TrimPrefix(text, "note: "), "! ")})
 	if err == nil { // it is text: it can always be written
 		fmt.Fprintf(a.Process.Err, "%s\n", line)
 	}
