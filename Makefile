@@ -27,8 +27,8 @@ quickstart: build ## the main job with no key: run, scorecard, baseline, compari
 # it is on where a process does several things at once.
 TOGETHER := 'TestScript/(quickstart|native|peers|turns|events)$$|TestServe$$'
 
-# Rooms that only compute have nothing for it to watch.
-COMPUTE := ./pack/... ./scoring/compare ./scoring/sequential ./scoring/stats
+# Rooms that only compute have nothing for it to watch, but that trials share a scorer.
+COMPUTE := ./pack/... ./scoring/... ./bench/stats ./cmd/report/page ./engine/tool/query
 
 test: build ## run every test; those that need Docker run when an engine answers
 	@$(if $(RACE),true,echo "note: no C compiler found: the race detector is off")
@@ -38,6 +38,8 @@ test: build ## run every test; those that need Docker run when an engine answers
 
 test-rooms:
 	$(GO) test $(TESTFLAGS) -timeout 20m $(COMPUTE)
+	$(if $(RACE),$(GO) test $(RACE) $(TESTFLAGS) -timeout 20m ./scoring -run TestScorerIsSafeForConcurrentUse)
+	@mkdir -p bin
 	$(GO) list $(COMPUTE) . >bin/without-race
 	$(GO) test $(RACE) $(TESTFLAGS) -timeout 20m $$($(GO) list ./... | grep -vxFf bin/without-race)
 
