@@ -26,7 +26,7 @@ func (a *App) CheckOutput(name string) error {
 	if err == nil && info.IsDir() {
 		return fmt.Errorf("%s is a directory", name)
 	}
-	if isDevice(full) || err == nil && !info.Mode().IsRegular() {
+	if isStream(full) || err == nil && !info.Mode().IsRegular() {
 		return nil
 	}
 	if at, err := os.Lstat(full); err == nil && at.Mode()&fs.ModeSymlink != 0 {
@@ -54,7 +54,7 @@ func (a *App) CheckNew(name string, force bool) error {
 		return Usage("%w", err)
 	}
 	full := a.Path(name)
-	if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() && !isDevice(full) && !force {
+	if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() && !isStream(full) && !force {
 		return Usage("%s is there already", name).Hint("give another name, or --force to replace it")
 	}
 	return nil
@@ -66,7 +66,7 @@ func (a *App) WriteOutput(name string, mode fs.FileMode, write func(io.Writer) e
 		return err
 	}
 	full := a.Path(name)
-	if isDevice(full) {
+	if isStream(full) {
 		return writeThrough(full, write)
 	}
 	return writeAt(full, mode, write)
@@ -80,10 +80,11 @@ func (a *App) WriteOutputBytes(name string, content []byte) error {
 	})
 }
 
-// isDevice says whether a path is one of the system's names, such as /dev/stdout: they
-// may lead to an ordinary file, which the shell has opened.
-func isDevice(full string) bool {
-	if !strings.HasPrefix(filepath.ToSlash(full), "/dev/") {
+// isStream says whether a path is a name that the system has for what a process has open,
+// such as /dev/stdout: that may be an ordinary file, which the shell has opened.
+func isStream(full string) bool {
+	name := filepath.ToSlash(full)
+	if name != "/dev/stdout" && name != "/dev/stderr" && !strings.HasPrefix(name, "/dev/fd/") && !strings.HasPrefix(name, "/proc/self/fd/") {
 		return false
 	}
 	_, err := os.Stat(full)
