@@ -95,7 +95,7 @@ func TestPaceIsFairAndBounded(t *testing.T) {
 					under++
 					most = max(most, under)
 					mu.Unlock()
-					time.Sleep(time.Second)
+					time.Sleep(time.Second + time.Duration(i)*time.Millisecond) // no two end at once: who comes next is then one
 					mu.Lock()
 					under--
 					mu.Unlock()
