@@ -66,6 +66,33 @@ func TestRunawayPrograms(t *testing.T) {
 	}
 }
 
+// TestSignalsWhileProgramsStart sends every signal to the guest again and again while it
+// starts programs: the thread that forks blocks signals, and those that have no handler
+// would end a first process of which one thread blocks them.
+func TestSignalsWhileProgramsStart(t *testing.T) {
+	t.Parallel()
+	b := box(t, open(t, options(t)), sandbox.Spec{})
+	sent := make(chan error, 1)
+	go func() {
+		c := guestProgram("signals", "5000")
+		c.Timeout = time.Minute
+		_, err := b.Exec(t.Context(), c)
+		sent <- err
+	}()
+	for done := false; !done; {
+		select {
+		case err := <-sent:
+			if err != nil {
+				t.Error(err)
+			}
+			done = true
+		default:
+			run(t, b, sh("true"))
+		}
+	}
+	wantFine(t, b)
+}
+
 // processes lists the box's processes but the one that lists.
 func processes(t *testing.T, b sandbox.Session) string {
 	t.Helper()

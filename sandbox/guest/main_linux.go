@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -121,8 +122,8 @@ func (i *idleTimer) touch() {
 
 // harden makes the guest safe from what will run beside it under the same
 // user: not dumpable, so that no program can open its memory, environment or
-// descriptors; and with a handler for every signal, since an ignored one would
-// stay ignored in every child.
+// descriptors; and with a handler for every signal that can have one, since an ignored
+// one would stay ignored in every child.
 func harden() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("set not dumpable: %w", err)
@@ -131,12 +132,49 @@ func harden() error {
 		return fmt.Errorf("become subreaper: %w", err)
 	}
 	signal.Notify(make(chan os.Signal, 1))
+	for sig := uintptr(firstOfLibc); sig <= lastOfLibc; sig++ {
+		if err := ignoreUnhandled(sig); err != nil {
+			return fmt.Errorf("ignore signal %d: %w", sig, err)
+		}
+	}
 	for fd := range 3 {
 		syscall.CloseOnExec(fd)
 	}
 	unix.Umask(0o022)
 	debug.SetMemoryLimit(48 << 20)
 	runtime.GOMAXPROCS(2)
+	return nil
+}
+
+// The signals that C libraries keep for themselves, for which Go installs no handler.
+// The kernel drops a signal without one that is sent to a first process, unless the
+// thread that it looks at blocks it, as one does that forks: then it ends the process.
+// Libraries install theirs whether or not a signal was ignored before, so that programs
+// may inherit this.
+const firstOfLibc, lastOfLibc = 32, 34
+
+// sigaction is the kernel's struct of amd64 and arm64.
+type sigaction struct {
+	handler  uintptr
+	flags    uint64
+	restorer uintptr
+	mask     uint64
+}
+
+// ignoreUnhandled ignores a signal that has no handler.
+func ignoreUnhandled(sig uintptr) error {
+	const byDefault, ignored = 0, 1
+	var is sigaction
+	if _, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&is)), unsafe.Sizeof(is.mask), 0, 0); errno != 0 {
+		return errno
+	}
+	if is.handler != byDefault {
+		return nil
+	}
+	is = sigaction{handler: ignored}
+	if _, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&is)), 0, unsafe.Sizeof(is.mask), 0, 0); errno != 0 {
+		return errno
+	}
 	return nil
 }
 

@@ -35,9 +35,15 @@ func misbehave(what string, args []string) int {
 		return spew(args)
 	case "hog": // takes memory until it is stopped
 		return hog(args)
-	case "signals": // sends every signal to the first process
-		for sig := syscall.Signal(1); sig <= 64; sig++ {
-			_ = syscall.Kill(1, sig)
+	case "signals": // sends every signal to the first process, once or so many times
+		rounds := 1
+		if len(args) > 0 {
+			rounds, _ = strconv.Atoi(args[0])
+		}
+		for range rounds {
+			for sig := syscall.Signal(1); sig <= 64; sig++ {
+				_ = syscall.Kill(1, sig)
+			}
 		}
 		fmt.Println("sent")
 	case "pry": // tries to get at the guest's own descriptors and memory
