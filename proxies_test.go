@@ -66,16 +66,10 @@ func TestProxies(t *testing.T) {
 		"E2B_API_KEY=e2b-not-a-key-at-all", "E2B_TEMPLATE_ID=template", "AGENTCLASH_SECRET_STORE=file")
 	p.write(t, "judged.yaml", judgedPack)
 	p.write(t, "polite.yaml", "default: [{text: Good day.}]\n")
-	must := func(args ...string) {
-		t.Helper()
-		if out, err := p.command(t.Context(), args...).CombinedOutput(); err != nil {
-			t.Fatalf("%q: %v\n%s", args, err, out)
-		}
-	}
-	must("challenge-pack", "init", "native.yaml", "--template", "native")
-	must("deployment", "create", "--name", "service", "--kind", "http", "--url", "http://agent.invalid/ask")
-	must("deployment", "create", "--name", "plain", "--model", "openai/m", "--base-url", "http://llm.invalid/v1")
-	must("eval", "start", "--pack", "builtin:quickstart", "--model", "scripted/builtin:quickstart-good", "--name", "done")
+	p.must(t, "challenge-pack", "init", "native.yaml", "--template", "native")
+	p.must(t, "deployment", "create", "--name", "service", "--kind", "http", "--url", "http://agent.invalid/ask")
+	p.must(t, "deployment", "create", "--name", "plain", "--model", "openai/m", "--base-url", "http://llm.invalid/v1")
+	p.must(t, "eval", "start", "--pack", "builtin:quickstart", "--model", "scripted/builtin:quickstart-good", "--name", "done")
 
 	run := func(args ...string) []string {
 		return append([]string{"eval", "start", "--retry-invalid", "0", "--max-wait", "0s", "--quiet"}, args...)

@@ -15,7 +15,7 @@ import (
 func TestRunRemovedUnderItsReport(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
-	p.succeeds(t, "eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good --repetitions 50 --quiet")
+	p.must(t, strings.Fields("eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good --repetitions 50 --quiet")...)
 	pipe := filepath.Join(p.dir, "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestRunRemovedUnderItsReport(t *testing.T) {
 	if _, err := io.ReadFull(page, make([]byte, 1)); err != nil { // it is being written, and not to its end
 		t.Fatal(err)
 	}
-	p.succeeds(t, "run prune --keep 0")
+	p.must(t, strings.Fields("run prune --keep 0")...)
 	if _, err := io.Copy(io.Discard, page); err != nil {
 		t.Fatal(err)
 	}

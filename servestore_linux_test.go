@@ -37,7 +37,7 @@ func TestServeFollowsTheStore(t *testing.T) {
 	p := sharedProgram(t)
 	home := filepath.Join(p.dir, "home")
 	start := "eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good --quiet --name "
-	p.succeeds(t, start+"before")
+	p.must(t, strings.Fields(start+"before")...)
 	// so that another user can read it, and not write
 	for path, mode := range map[string]os.FileMode{home: 0o755, filepath.Join(home, "agentclash.db"): 0o644} {
 		if err := os.Chmod(path, mode); err != nil {
@@ -54,10 +54,10 @@ func TestServeFollowsTheStore(t *testing.T) {
 		}
 	}
 	shows("a store that is closed", ">before</bdi>", ">after</bdi>")
-	p.succeeds(t, start+"after")
+	p.must(t, strings.Fields(start+"after")...)
 	shows("after another run", ">after</bdi>", "No run")
 	page200(t, address+"runs/after")
-	p.succeeds(t, "run prune --keep 1")
+	p.must(t, strings.Fields("run prune --keep 1")...)
 	shows("after one was removed", ">after</bdi>", ">before</bdi>")
 
 	away := filepath.Join(p.dir, "away")
@@ -65,7 +65,7 @@ func TestServeFollowsTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	shows("without a store", "<html", ">after</bdi>")
-	p.succeeds(t, start+"anew")
+	p.must(t, strings.Fields(start+"anew")...)
 	if err := os.Chmod(home, 0o755); err != nil {
 		t.Fatal(err)
 	}
