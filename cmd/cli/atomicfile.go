@@ -88,10 +88,15 @@ func Rewrite(path string, was, is []byte) error {
 
 // WriteBytes is WriteWhole for what is in memory.
 func WriteBytes(path string, content []byte) error {
-	return WriteWhole(path, func(w io.Writer) error {
+	return WriteWhole(path, writing(content))
+}
+
+// writing writes what is in memory.
+func writing(content []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
 		_, err := w.Write(content)
 		return err
-	})
+	}
 }
 
 // WriteNew writes a file that is not there yet, at once: whoever looks sees no file or

@@ -74,10 +74,7 @@ func (a *App) WriteOutput(name string, mode fs.FileMode, write func(io.Writer) e
 
 // WriteOutputBytes is WriteOutput for what is in memory.
 func (a *App) WriteOutputBytes(name string, content []byte) error {
-	return a.WriteOutput(name, 0o644, func(w io.Writer) error {
-		_, err := w.Write(content)
-		return err
-	})
+	return a.WriteOutput(name, 0o644, writing(content))
 }
 
 // isStream says whether a path is a name that the system has for what a process has open,

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -107,10 +106,7 @@ func (s *secretStore) write(entries []SecretEntry) error {
 	if err != nil {
 		return fmt.Errorf("write the secrets: %w", err)
 	}
-	err = Replace(file, 0o600, func(w io.Writer) error {
-		_, err := w.Write(b)
-		return err
-	})
+	err = Replace(file, 0o600, writing(b))
 	if err != nil {
 		return fmt.Errorf("write the secrets: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -138,10 +137,7 @@ func (a *App) changeCreated(ctx context.Context, change func([]createdWorkspace)
 	if err != nil {
 		return err
 	}
-	return Replace(path, 0o600, func(w io.Writer) error {
-		_, err := w.Write(b)
-		return err
-	})
+	return Replace(path, 0o600, writing(b))
 }
 
 // Workspaces are all that exist, by name. The default one always does.
