@@ -82,7 +82,8 @@ func (r *shownRun) steps() []step {
 	}
 	return []step{
 		{wait: "concurrency 1", do: held},
-		{wait: "1 running", keys: []string{"+"}, do: held},
+		// from here on time goes by for another trial: this one has received all it will
+		{wait: "api-pagination#1     large   agent         step 3: model writing", keys: []string{"+"}, do: held},
 		{wait: "2 running", keys: []string{"+"}},
 		{wait: "concurrency 3", do: func() { close(r.goOn); held() }}, // it is said when that was
 		{wait: "3 running", do: func() { r.pass(9 * time.Second) }},
@@ -137,9 +138,9 @@ func (r *shownRun) reply(q openaitest.Request) openaitest.Reply {
 		return openaitest.Reply{StallAfter: 1}
 	case place == "api-pagination large" && turn == 2:
 		r.held <- struct{}{}
-		return openaitest.Reply{Pieces: []string{"The notes are written. Before I hand them in, I read them once more as a customer would: ",
-			"does the first sentence say what is better, and does anything ask them to change their code? ",
-			"Pages are now asked for with a cursor, so the answer to the second is"}, StallAfter: 4}
+		return openaitest.Reply{Pieces: []string{"The notes are written. Before I hand them in, I read them once more as a customer would: " +
+			"does the first sentence say what is better, and does anything ask them to change their code? " +
+			"Pages are now asked for with a cursor, so the answer to the second is"}, StallAfter: 2}
 	}
 	title := strings.ReplaceAll(topic, "-", " ")
 	switch turn {
