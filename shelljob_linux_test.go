@@ -1,9 +1,12 @@
 package main_test
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,7 +15,7 @@ import (
 )
 
 // TestScreensAreJobsOfAShell stops each screen with ctrl+z, goes on with it, and ends it
-// while it is stopped. What is typed meanwhile is the shell's, on a terminal as it was.
+// while it is stopped and, by kill -9, while it is shown. What is typed meanwhile is the shell's, on a terminal as it was.
 func TestScreensAreJobsOfAShell(t *testing.T) {
 	t.Parallel()
 	agentclash, home := exampleStore(t)
@@ -77,6 +80,36 @@ func TestScreensAreJobsOfAShell(t *testing.T) {
 			if got := asFound(); got != before {
 				t.Errorf("ended by a signal: got the mode %s, want %s", got, before)
 			}
+			then(start, row.shows)
+			seen := len(m.Text())
+			if err := syscall.Kill(child(t, c.Process.Pid, "agentclash"), syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			m.WaitForAfter(t, seen, "\x1b[?25h\x1b[?1049l")
+			m.WaitForAfter(t, seen, "Killed")
+			if got := asFound(); got != before {
+				t.Errorf("ended by kill -9: got the mode %s, want %s", got, before)
+			}
 		})
 	}
+}
+
+// child is the process of a name that another has started.
+func child(t *testing.T, parent int, name string) int {
+	t.Helper()
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", parent, parent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range strings.Fields(string(children)) {
+		if comm, err := os.ReadFile("/proc/" + pid + "/comm"); err == nil && strings.TrimSpace(string(comm)) == name {
+			n, err := strconv.Atoi(pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	t.Fatalf("there is no %s among the processes %s", name, children)
+	return 0
 }

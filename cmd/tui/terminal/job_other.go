@@ -12,7 +12,7 @@ import (
 // job is a process where none is stopped from a terminal.
 type job struct{ end func() }
 
-func newJob(_ context.Context, end func(), _ io.Reader) *job { return &job{end} }
+func newJob(_ context.Context, end func(), _ io.Reader, _ io.Writer) *job { return &job{end} }
 
 func (*job) stop() {}
 

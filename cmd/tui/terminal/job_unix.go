@@ -21,12 +21,13 @@ type job struct {
 	ctx   context.Context // of the screen
 	leave func()          // ends it
 	tty   *os.File        // nil: there is no terminal
-	turn  sync.Mutex      // of whoever waits for the terminal
+	keep  keeper
+	turn  sync.Mutex // of whoever waits for the terminal
 }
 
-func newJob(ctx context.Context, leave func(), in io.Reader) *job {
+func newJob(ctx context.Context, leave func(), in io.Reader, out io.Writer) *job {
 	tty, _ := in.(*os.File)
-	return &job{ctx: ctx, leave: leave, tty: tty}
+	return &job{ctx: ctx, leave: leave, tty: tty, keep: keep(in, out)}
 }
 
 // soon is how long a process takes at most to stop, and to hear of a signal.
@@ -35,8 +36,10 @@ const soon = 100 * time.Millisecond
 // stop stops the process and what was started with it, as ctrl+z does of other
 // programs, and returns when it goes on and the terminal may be changed.
 func (j *job) stop() {
+	j.keep.say("away")
 	stopHere()
 	j.regain()
+	j.keep.say("shown")
 }
 
 // regain returns when the terminal may be changed. A shell lets one job at a time do
@@ -126,16 +129,22 @@ func (j *job) attend(program *tea.Program) (done func()) {
 			}
 		}
 	}()
-	return func() { signal.Stop(on); signal.Stop(told); signal.Stop(quit); close(over) }
+	return func() {
+		signal.Stop(on)
+		signal.Stop(told)
+		signal.Stop(quit)
+		close(over)
+		j.keep.over()
+	}
 }
 
 // dump ends the process with what each goroutine does, as SIGQUIT is to, on a terminal
 // that can be read. A screen that does nothing any more is not waited for.
 func (j *job) dump(program *tea.Program) {
 	if j.ours() && !within(time.Second, func(done func()) {
-		program.Send(meanwhile(func() { done(); select {} }))
+		program.Send(meanwhile(func() { j.keep.say("away"); done(); select {} }))
 	}) {
-		within(time.Second, func(done func()) { _ = program.ReleaseTerminal(); done() })
+		within(time.Second, func(done func()) { _ = program.ReleaseTerminal(); j.keep.say("away"); done() })
 	}
 	signal.Reset(syscall.SIGQUIT)
 	_ = syscall.Kill(os.Getpid(), syscall.SIGQUIT)

@@ -25,7 +25,7 @@ func Show(ctx context.Context, m tea.Model, in io.Reader, out io.Writer, framesP
 		end()
 		go program.Quit() // which waits for whoever reads keys
 		time.AfterFunc(time.Second, cut)
-	}, in)
+	}, in, out)
 	program = tea.NewProgram(m,
 		tea.WithContext(within), tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen(), tea.WithFPS(framesPerSecond),
 		tea.WithoutSignalHandler(),
