@@ -51,6 +51,9 @@ const (
 	columnGap  = 2
 	minColumn  = 4  // a cut column keeps at least this many cells
 	readColumn = 18 // and is readable with this many
+	// padded is how many cells a column in a pipe takes at most, where no cell is cut: one
+	// long name must not make every row as long.
+	padded = 200
 )
 
 // Write writes the table. One without rows writes nothing: saying so is talk,
@@ -71,6 +74,10 @@ func (p *printer) table(t *Table) {
 		t.leaveOut(widths, p.o.Width, readColumn, func(c Column) bool { return c.Spare })
 		t.leaveOut(widths, p.o.Width, minColumn, func(c Column) bool { return c.Last })
 		t.shrink(widths, p.o.Width)
+	} else {
+		for i, w := range widths {
+			widths[i] = min(w, padded)
+		}
 	}
 	for i, row := range rows {
 		for _, line := range t.folded(row, widths, p.o) {

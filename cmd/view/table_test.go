@@ -36,3 +36,24 @@ func TestWhatDoesNotFitIsLeftOutWhole(t *testing.T) {
 		}
 	}
 }
+
+// In a pipe no cell is cut, and one that is very long leaves the other rows as they are.
+func TestALongCellMakesOnlyItsOwnRowLong(t *testing.T) {
+	t.Parallel()
+	table := view.Table{Columns: []view.Column{{Title: "CASE"}, {Title: "RESULT"}}}
+	name := strings.Repeat("n", 1<<20)
+	table.Add(view.Text(name), view.Text("passed"))
+	for range 1000 {
+		table.Add(view.Text("short"), view.Text("failed"))
+	}
+	var b bytes.Buffer
+	if err := table.Write(&b, view.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), name+"  passed\n") {
+		t.Error("the long name is not whole")
+	}
+	if got := b.Len() - len(name); got > 1000*256 {
+		t.Errorf("the other rows take %d bytes", got)
+	}
+}
