@@ -156,7 +156,7 @@ func dockerAnswers(t *testing.T) bool {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	err := sandboxes.DockerAnswers(ctx, cli.System())
+	_, err := sandboxes.ProbeDocker(ctx, &cli.App{Process: cli.System()})
 	if err != nil && os.Getenv("AGENTCLASH_REQUIRE_DOCKER") != "" {
 		t.Fatalf("AGENTCLASH_REQUIRE_DOCKER is set and no engine answers: %v", err)
 	}

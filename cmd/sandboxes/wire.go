@@ -49,14 +49,6 @@ func ProbeDocker(ctx context.Context, a *cli.App) (docker.Engine, error) {
 	return docker.Probe(ctx, dockerOptions(a, ""))
 }
 
-// DockerAnswers says why no Docker engine answers, nil
-// when one does.
-func DockerAnswers(ctx context.Context, p *cli.Process) error {
-	a := &cli.App{Process: p}
-	_, err := ProbeDocker(ctx, a)
-	return err
-}
-
 // reapDocker removes the containers of dead processes.
 func reapDocker(ctx context.Context, a *cli.App) (int, error) {
 	return docker.Reap(ctx, dockerOptions(a, ""))

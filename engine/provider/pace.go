@@ -143,12 +143,8 @@ type turn struct {
 	ticket int64 // the order of coming, among all paces of the account
 }
 
-// NewPace is a pace of a provider whose window never passes most (0:
-// [MaxWindow]). Now may be nil.
-func NewPace(provider string, most int, now func() time.Time) *Pace {
-	return (&account{}).pace(provider, most, now)
-}
-
+// pace is one more of the account, of a provider, whose window never passes most
+// (0: [MaxWindow]). Now may be nil.
 func (a *account) pace(provider string, most int, now func() time.Time) *Pace {
 	if now == nil {
 		now = time.Now

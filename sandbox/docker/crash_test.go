@@ -277,10 +277,6 @@ func TestReap(t *testing.T) {
 	}
 	live := box(t, p, sandbox.Spec{})
 	// What has expired may be reaped by anyone, so only the dead owner's is sure.
-	used, left, err := docker.Count(t.Context(), o)
-	if err != nil || left < 1 || used < 4 {
-		t.Errorf("count: got %d in use and %d left, %v; want 4 and 1 at least", used, left, err)
-	}
 	n, err := docker.Reap(t.Context(), o)
 	if err != nil || n < 1 {
 		t.Errorf("got %d removed, %v; want 1 at least", n, err)

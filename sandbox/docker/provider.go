@@ -72,15 +72,6 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 	return p, nil
 }
 
-// Ping tells whether an engine answers, as [Probe] does.
-func Ping(ctx context.Context, o Options) error {
-	cli, _, err := o.connect(ctx)
-	if err != nil {
-		return err
-	}
-	return cli.Close()
-}
-
 // Engine describes the engine this provider talks to.
 func (p *Provider) Engine() Engine { return p.engine }
 

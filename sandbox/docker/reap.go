@@ -39,30 +39,6 @@ func (p *Provider) Reap(ctx context.Context) (removed int, err error) {
 	return p.o.reap(ctx, p.cli)
 }
 
-// Count tells how many containers of ours there are on the engine: in use, and
-// left for Reap.
-func Count(ctx context.Context, o Options) (used, left int, err error) {
-	cli, _, err := o.connect(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer cli.Close()
-	all, err := ours(ctx, cli)
-	if err != nil {
-		return 0, 0, err
-	}
-	for _, c := range all {
-		switch {
-		case c.State == stateRemoving:
-		case o.abandoned(c.Labels):
-			left++
-		default:
-			used++
-		}
-	}
-	return used, left, nil
-}
-
 // stateRemoving is a container that the engine is about to have removed. Some
 // engines forget to, so that reap asks once more, but nobody left it behind; and
 // some, 20.10 among them, keep one in their list for good that is long gone.

@@ -14,16 +14,6 @@ type Endpoint struct {
 	KeyVar   string // environment variable of the key; "" when none is needed
 }
 
-// Known returns the endpoint of a provider this adapter serves.
-func Known(name string) (Endpoint, bool) {
-	for _, e := range Endpoints() {
-		if e.Provider == name {
-			return e, true
-		}
-	}
-	return Endpoint{}, false
-}
-
 // Endpoints lists the providers this adapter serves, in a fixed order.
 func Endpoints() []Endpoint {
 	return []Endpoint{
