@@ -133,6 +133,11 @@ func TestWrongProxies(t *testing.T) {
 	if out, _ := c.Output(); !strings.Contains(string(out), "https_proxy: http://127.0.0.1:3128") || strings.Contains(string(out), "hunter22") {
 		t.Errorf("doctor said %s", out)
 	}
+	c = p.command(t.Context(), "eval", "start", "--pack", "builtin:quickstart", "--case", "capital", "--model", "openai/m", "--retry-invalid", "0", "--max-wait", "0s")
+	c.Env = append(slices.Clone(p.env), "HTTPS_PROXY=http://127.0.0.1:1")
+	if out, _ := c.CombinedOutput(); !strings.Contains(string(out), "the proxy that HTTPS_PROXY names cannot be reached: dial tcp 127.0.0.1:1") {
+		t.Errorf("with a proxy that is not there: %s", out)
+	}
 	// who asks nobody is not held up
 	c = p.command(t.Context(), "eval", "start", "--pack", "builtin:quickstart", "--model", "scripted/builtin:quickstart-good", "--quiet")
 	c.Env = append(slices.Clone(p.env), "HTTPS_PROXY=://")

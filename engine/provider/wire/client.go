@@ -118,7 +118,12 @@ func (c *Client) classify(ctx context.Context, err error) *provider.Error {
 	if errors.As(err, &where) {
 		err = where.Err
 	}
-	e := &provider.Error{Code: provider.Unavailable, Message: provider.Excerpt(err.Error(), maxTransportText), Err: err}
+	words := err.Error()
+	var on *net.OpError
+	if errors.As(err, &on) && on.Op == "proxyconnect" { // net/http's word for the way to a proxy
+		words = "the proxy that " + strings.ToUpper(c.Base.Scheme) + "_PROXY names cannot be reached: " + on.Err.Error()
+	}
+	e := &provider.Error{Code: provider.Unavailable, Message: provider.Excerpt(words, maxTransportText), Err: err}
 	var timeout net.Error
 	switch {
 	case errors.Is(err, errRedirect):
