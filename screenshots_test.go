@@ -14,9 +14,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestScreenshots takes the pictures of docs/report.md; make screenshots asks for it. The
-// same page gives the same pictures, and kept runs at a time that stands still the same
-// page.
+// TestScreenshots takes the pictures of docs/report.md; make screenshots asks for it. Kept
+// runs at a time that stands still give the same page, and that the same pictures but for
+// some points at the edges of what is round.
 func TestScreenshots(t *testing.T) {
 	if os.Getenv("AGENTCLASH_SCREENSHOTS") != "1" {
 		t.Skip("make screenshots takes the pictures of the report")
@@ -35,7 +35,7 @@ func TestScreenshots(t *testing.T) {
 	w.do(chromedp.Evaluate(`[...document.querySelectorAll('table.grid td a')].find((a) => a.textContent === 'cart-merge').click()`, nil), chromedp.WaitVisible(`.trialbody[data-ready]`, chromedp.ByQuery))
 	w.do(chromedp.Evaluate(`document.querySelectorAll('.step[data-kind=tool_call]')[1].open = true`, nil))
 	w.picture("report-trial", "light", 0, 1150)
-	w.picture("report-diff", "dark", eval[float64](w, `document.querySelector('#judges').offsetTop - 90`), 1150)
+	w.picture("report-timeline", "dark", eval[float64](w, `document.querySelector('#judges').offsetTop - 90`), 1150)
 	w.alone("file://" + file)
 }
 
