@@ -27,6 +27,9 @@ quickstart: build ## the main job with no key: run, scorecard, baseline, compari
 # it is on where a process does several things at once.
 TOGETHER := 'TestScript/(quickstart|native|peers|turns|events)$$|TestServe$$'
 
+# They wait more than they compute: two at once for each processor.
+AT_ONCE := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))))
+
 # Rooms that only compute have nothing for it to watch, but that trials share a scorer.
 COMPUTE := ./pack/... ./scoring/... ./bench/stats ./cmd/report/page ./engine/tool/query
 
@@ -44,7 +47,7 @@ test-rooms:
 	$(GO) test $(RACE) $(TESTFLAGS) -timeout 20m $$($(GO) list ./... | grep -vxFf bin/without-race)
 
 test-processes:
-	$(GO) test $(TESTFLAGS) -timeout 20m .
+	$(GO) test $(TESTFLAGS) -parallel $(AT_ONCE) -timeout 20m .
 	$(if $(RACE),$(GO) test $(RACE) $(TESTFLAGS) -timeout 20m . -run $(TOGETHER))
 
 slow-test: ## the long fault and simulation tests as well
