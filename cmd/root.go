@@ -95,6 +95,7 @@ your machine but the calls to the models you name.`,
 	cli.Strict(root)
 	contract.Completing(a, root)
 	contract.FitHelp(a, root)
+	contract.HelpOf(root)
 	return root
 }
 
