@@ -53,7 +53,7 @@ func Main(p *cli.Process, args []string) int {
 		}
 	}
 	if err != nil {
-		return cli.Report(p.Err, err, a.Structured(args))
+		return cli.Report(p.Err, a.OfHome(err), a.Structured(args))
 	}
 	return cli.StatusOK
 }
