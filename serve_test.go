@@ -59,6 +59,11 @@ func TestServe(t *testing.T) {
 		}
 		attached[visibility] = strings.TrimSpace(string(id))
 	}
+	for range 2 {
+		if out, err := agentclash("eval", "start", "--pack", "builtin:quickstart", "--model", "scripted/builtin:quickstart-good", "--name", "twice").CombinedOutput(); err != nil {
+			t.Fatal(err, string(out))
+		}
+	}
 	readOnly(t, home)
 	address := serving(t, agentclash("serve", "--port", "0"))
 	ids := map[string]string{}
@@ -105,6 +110,8 @@ func TestServe(t *testing.T) {
 		{"file of the machine", "GET", "etc/passwd", nil, 404, "no such page"},
 		{"climbing inside", "GET", "runs/..%2f..%2fetc%2fpasswd", nil, 404, "not found"},
 		{"no such run", "GET", "runs/nobody", nil, 404, "not found"},
+		{"name of two runs", "GET", "runs/twice", nil, 400, "more than one run"},
+		{"baseline with the name of two runs", "GET", "runs/next?compare=twice", nil, 400, "more than one run"},
 		{"trial of another run", "GET", strings.Replace(trial, ids["next"], ids["steady"], 1), nil, 404, "not found"},
 		{"file as a baseline", "GET", "runs/next?compare=./pack.yaml", nil, 400, "no file is read"},
 		{"compared with itself", "GET", "runs/next?compare=next", nil, 400, "itself"},

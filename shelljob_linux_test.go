@@ -85,7 +85,8 @@ func TestScreensAreJobsOfAShell(t *testing.T) {
 			if err := syscall.Kill(child(t, c.Process.Pid, "agentclash"), syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			m.WaitForAfter(t, seen, "\x1b[?25h\x1b[?1049l")
+			m.WaitForAfter(t, seen, "\x1b[?1049l")
+			m.WaitForAfter(t, seen, "\x1b[?25h")
 			m.WaitForAfter(t, seen, "Killed")
 			if got := asFound(); got != before {
 				t.Errorf("ended by kill -9: got the mode %s, want %s", got, before)

@@ -53,7 +53,7 @@ func Main(p *cli.Process, args []string) int {
 		}
 	}
 	if err != nil {
-		return cli.Report(p.Err, err, a.Structured(args))
+		return cli.Report(p.Err, a.OfHome(err), a.Structured(args))
 	}
 	return cli.StatusOK
 }
@@ -95,6 +95,7 @@ your machine but the calls to the models you name.`,
 	cli.Strict(root)
 	contract.Completing(a, root)
 	contract.FitHelp(a, root)
+	contract.HelpOf(root)
 	return root
 }
 

@@ -88,12 +88,12 @@ func resolveAccount(a *cli.App, s spec.Account) (plan.Account, error) {
 	case slices.Contains(provider.Names(), strings.ToLower(d.Name)):
 		errs = append(errs, fmt.Errorf("--name %s is taken: it means the provider's own account", d.Name))
 	}
+	providers := slices.DeleteFunc(provider.Names(), func(n string) bool { return n == provider.Scripted }) // a script asks nobody
 	switch {
 	case d.Provider == "":
-		errs = append(errs, fmt.Errorf("--provider is missing: one of %s", strings.Join(provider.Names(), ", ")))
-	case d.Provider == provider.Scripted || !slices.Contains(provider.Names(), d.Provider):
-		errs = append(errs, fmt.Errorf("--provider %q is none that can have an account: one of %s", d.Provider,
-			strings.Join(slices.DeleteFunc(provider.Names(), func(n string) bool { return n == provider.Scripted }), ", ")))
+		errs = append(errs, fmt.Errorf("--provider is missing: one of %s", strings.Join(providers, ", ")))
+	case !slices.Contains(providers, d.Provider):
+		errs = append(errs, fmt.Errorf("--provider %q is none that can have an account: one of %s", d.Provider, strings.Join(providers, ", ")))
 	}
 	if s.APIKey != nil {
 		errs = append(errs, errors.New("api_key: a key is not kept in an account; agentclash secret set NAME keeps it, and credential_reference workspace-secret://NAME finds it"))

@@ -198,7 +198,8 @@ func newSecretDelete(a *cli.App) *cobra.Command {
 				return err
 			}
 			if !found {
-				return &cli.Failure{Status: cli.StatusNotFound, Code: "not_found", Err: fmt.Errorf("there is no secret %q", args[0])}
+				return (&cli.Failure{Status: cli.StatusNotFound, Code: "not_found", Err: fmt.Errorf("there is no secret %q", args[0])}).
+					Hint("agentclash secret list")
 			}
 			return secretDone(a, args[0], "deleted", "")
 		},

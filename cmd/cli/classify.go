@@ -34,7 +34,7 @@ func Classify(err error) *Failure {
 		{store.ErrNotFound, StatusNotFound, "not_found", "agentclash run list"},
 		{pack.ErrNotFound, StatusNotFound, "not_found", ""},
 		{pack.ErrNotFile, StatusUsage, "invalid_argument", ""},
-		{syscall.ENOTDIR, StatusUsage, "invalid_config", "set AGENTCLASH_HOME to a directory"},
+		{syscall.ENOTDIR, StatusUsage, "invalid_argument", ""},
 		{syscall.EISDIR, StatusUsage, "invalid_argument", ""},
 		{store.ErrConflict, StatusUsage, "conflict", ""},
 		{store.ErrOwned, StatusUsage, "conflict", "wait for it, or agentclash run cancel RUN"},

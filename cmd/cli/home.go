@@ -2,7 +2,9 @@ package cli
 
 import (
 	"errors"
+	"io/fs"
 	"path/filepath"
+	"syscall"
 
 	"github.com/agentclash/agentclash/cmd/config"
 )
@@ -20,6 +22,26 @@ func (a *App) Home() (string, error) {
 	}
 	return "", (&Failure{Status: StatusUsage, Code: "invalid_config", Err: errors.New("find the home directory: HOME is not set")}).
 		Hint("set HOME, or AGENTCLASH_HOME to a directory of your choice")
+}
+
+// OfHome says of an error what to type when it is that the home is a file, which no
+// command has named.
+func (a *App) OfHome(err error) error {
+	var at *fs.PathError
+	if !errors.Is(err, syscall.ENOTDIR) || !errors.As(err, &at) {
+		return err
+	}
+	home, herr := a.Home()
+	if herr != nil || !within(home, at.Path) && !within(at.Path, home) {
+		return err
+	}
+	return (&Failure{Status: StatusUsage, Code: "invalid_config", Err: err}).Hint("set AGENTCLASH_HOME to a directory")
+}
+
+// within says whether a path is a directory or leads into it.
+func within(dir, path string) bool {
+	inside, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(inside)
 }
 
 // Path resolves an argument against the working directory.

@@ -33,6 +33,19 @@ func FitHelp(a *cli.App, root *cobra.Command) {
 	})
 }
 
+// HelpOf has help COMMAND refuse what is no command: help of another would read as its own.
+func HelpOf(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"}) // the line above has made it
+	help.Args = func(_ *cobra.Command, path []string) error {
+		at, rest, err := root.Find(path)
+		if err == nil && len(rest) > 0 {
+			err = cli.Usage("%s has no command %q", at.CommandPath(), rest[0]).Hint("%s --help", at.CommandPath())
+		}
+		return err
+	}
+}
+
 // reflow fills the lines of each paragraph anew. One that is laid out, with lines
 // that begin with a space, keeps its lines.
 func reflow(text string, width int) string {

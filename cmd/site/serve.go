@@ -279,9 +279,12 @@ func (s *served) Artifact(ctx context.Context, runID, artifactID string) (web.Fi
 // webFailure says of an error whose fault it is.
 func webFailure(err error) error {
 	var f *cli.Failure
+	var several *store.AmbiguousError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &several):
+		return fmt.Errorf("%w: %w", web.ErrRequest, err)
 	case errors.Is(err, store.ErrNotFound):
 		return fmt.Errorf("%w: %w", web.ErrNotFound, err)
 	case errors.As(err, &f) && f.Status == cli.StatusNotFound:

@@ -322,6 +322,10 @@ func TestCheck(t *testing.T) {
 		"a blob that is none":  func(l []Record) []Record { return blobResult(l, `{"trial_id":`) },
 		"a name of two lines":  on(0, func(r *Run) { r.Name = "run\n✓ imported" }),
 		"an endless name":      on(0, func(r *Run) { r.Name = strings.Repeat("n", MaxName+1) }),
+		"a label of controls":  labelled("a\x1b[2Jb"),
+		"a label of two lines": labelled("a\n✓ passed"),
+		"an endless label":     labelled(strings.Repeat("l", maxLabel+1)),
+		"no label":             labelled(""),
 		"another run by name":  on(0, func(r *Run) { r.Others[0].RunID = "\x1b[2J" }),
 		"another for nothing":  on(0, func(r *Run) { r.Others[0].As = "friend" }),
 		"a result of none":     on(3, func(x *Trial) { x.Attempts[1].Result = nil }),
@@ -360,10 +364,22 @@ func TestCheck(t *testing.T) {
 	if err := try(write(t, slices.Insert(twice, 4, Record(again))), DefaultLimit, nil); !errors.Is(err, ErrWrong) || !strings.Contains(err.Error(), "that of another trial") {
 		t.Errorf("an id twice: %v", err)
 	}
+	if err := try(write(t, labelled("a model's name, #2")(records())), DefaultLimit, nil); err != nil {
+		t.Errorf("a label: %v", err)
+	}
 	newer := on(0, func(r *Run) { r.EventSchema = "2999-01-01" })(records())
 	if err := try(write(t, newer), DefaultLimit, nil); !errors.Is(err, ErrNewer) {
 		t.Errorf("newer events: got %v", err)
 	}
+}
+
+// labelled has the agent go by a label, in the plan as in the run.
+func labelled(label string) func([]Record) []Record {
+	return on(0, func(r *Run) {
+		quoted, _ := json.Marshal(label)
+		r.Agents[0].Label = label
+		r.Plan = bytes.Replace(r.Plan, []byte(`"label":"a"`), append([]byte(`"label":`), quoted...), 1)
+	})
 }
 
 // blobResult has the result of the trial's last attempt in a blob.

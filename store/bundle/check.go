@@ -185,6 +185,9 @@ func (c *Check) checkRun(r Run) error {
 		if own := p.Agents[i]; a.ID != own.ID || a.Label != own.Label || own.Lane != i || !isID(a.ID) || a.Status == "" {
 			return errors.New("its agents are not those of its plan")
 		}
+		if !isLine(a.Label, maxLabel) {
+			return fmt.Errorf("agent %d has no label that can be one", i+1)
+		}
 		if err := cardOf(a.Scorecard); err != nil {
 			return fmt.Errorf("scorecard of agent %d: %w", i+1, err)
 		}
@@ -215,8 +218,15 @@ func (c *Check) checkRun(r Run) error {
 const MaxName = 1000
 
 // IsName says whether a text can be the name of a run or a session: one line that can be shown.
-func IsName(name string) bool {
-	return name != "" && len(name) <= MaxName && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+func IsName(name string) bool { return isLine(name, MaxName) }
+
+// maxLabel is how long the label of an agent may be, in bytes: it can be the name of a
+// model, which a number may follow.
+const maxLabel = 5000
+
+// isLine says whether a text is one line that can be shown, of so many bytes at most.
+func isLine(text string, most int) bool {
+	return text != "" && len(text) <= most && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
 func isID(id string) bool { return len(id) == 36 && uuid.Validate(id) == nil }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -22,8 +23,10 @@ type keeper struct {
 
 // keeping is what the keeper does. It learns from lines whether the screen is shown, and
 // from their end that nobody tells it any more: what it was told besides is the text of a
-// panic. The mode is set only where it is still a screen's, which alone has the terminal
-// leave line ends as they are: a shell may have been faster.
+// panic. The page is left before anything else, so that what a shell says of the end is
+// not lost with it. The mode is set only where it is still a screen's, which alone has the
+// terminal leave line ends as they are in both directions: a shell may have been faster,
+// and reads a line by then.
 const keeping = `trap '' HUP INT QUIT TERM TSTP TTIN TTOU
 shown= said=
 while IFS= read -r line; do
@@ -36,8 +39,10 @@ while IFS= read -r line; do
 	esac
 done
 [ "$shown" ] || exit
-case $("$1" -a <&3) in *-opost*) "$1" "$2" <&3 ;; esac
-printf '\033[?2004l\033[?25h\033[?1049l%s' "$said"
+printf '\033[?2004l\033[?1049l'
+mode=$("$1" -a <&3)
+case $mode in *-icrnl*) case $mode in *-opost*) "$1" "$2" <&3 ;; esac ;; esac
+printf '\033[?25h%s' "$said"
 `
 
 // keep starts a keeper for the terminal that in and out are.
@@ -61,6 +66,7 @@ func keep(in io.Reader, out io.Writer) keeper {
 	sh := exec.Command("/bin/sh", "-c", keeping, "sh", stty.Path, strings.TrimSpace(string(mode)))
 	sh.Dir, sh.Env = "/", []string{"LC_ALL=C"}
 	sh.Stdin, sh.Stdout, sh.ExtraFiles = told, screen, []*os.File{tty}
+	sh.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // who ends the whole job leaves this one
 	if err := sh.Start(); err != nil {
 		tell.Close()
 		return keeper{}
