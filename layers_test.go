@@ -115,7 +115,7 @@ var layers = map[string][]string{
 	"cmd/evaluation":                    {outside, "cmd/agents", "cmd/cli", "cmd/infra", "cmd/packs", "cmd/regressions", "cmd/report", "cmd/runs", "cmd/sandboxes", "cmd/selector", "cmd/sessions", "cmd/site", "cmd/tui", "cmd/verdict", "cmd/view"},
 	"cmd/pipeline":                      {outside, "cmd/agents", "cmd/ci", "cmd/ci/git", "cmd/cli", "cmd/evaluation", "cmd/regressions", "cmd/report", "cmd/runs", "cmd/selector", "cmd/spec", "cmd/verdict", "cmd/view"},
 	"cmd/setup":                         {outside, "cmd/agents", "cmd/cli", "cmd/config", "cmd/sandboxes", "cmd/selector", "cmd/view"},
-	"cmd/contract":                      {outside, "cmd/agents", "cmd/cli", "cmd/errcode", "cmd/evaluation", "cmd/manual", "cmd/view"},
+	"cmd/contract":                      {outside, "cmd/agents", "cmd/cli", "cmd/config", "cmd/errcode", "cmd/evaluation", "cmd/manual", "cmd/view"},
 	"bench":                             {"..."},
 	"bench/stats":                       {"scoring/stats"},
 }

@@ -177,6 +177,9 @@ func NewAccountList(a *cli.App) *cobra.Command {
 		Use: "list", Short: "List the provider accounts, those of the environment too", Args: cli.NoArgs,
 		Example: "  agentclash infra provider-account list",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := a.CheckWorkspace(c.Context()); err != nil {
+				return err
+			}
 			list, err := Accounts(c.Context(), a)
 			if err != nil {
 				return err

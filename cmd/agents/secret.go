@@ -135,7 +135,10 @@ func newSecretList(a *cli.App) *cobra.Command {
 		Long: `List the names of the secrets of this workspace, where each is kept (the
 keychain, or the file), and which is overridden by AGENTCLASH_SECRET_<KEY>.`,
 		Example: "  agentclash secret list\n  agentclash secret list --json",
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := a.CheckWorkspace(c.Context()); err != nil {
+				return err
+			}
 			store, err := a.OpenSecrets()
 			if err != nil {
 				return err

@@ -1,6 +1,7 @@
 package artifacts
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -187,7 +188,7 @@ func newArtifactList(a *cli.App) *cobra.Command {
 }
 
 func runArtifactList(ctx context.Context, a *cli.App, o artifactFilter) error {
-	if err := o.page.Check(); err != nil {
+	if err := cmp.Or(o.page.Check(), a.CheckWorkspace(ctx)); err != nil {
 		return err
 	}
 	db, workspace, err := a.ReadingIn(ctx)

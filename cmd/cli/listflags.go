@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -89,7 +90,7 @@ func List[T any](a *App, c *cobra.Command, empty string, read func(ctx context.C
 	var part ListOptions
 	part.AddFlags(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := part.Check(); err != nil {
+		if err := cmp.Or(part.Check(), a.CheckWorkspace(c.Context())); err != nil {
 			return err
 		}
 		list, err := read(c.Context(), args)

@@ -117,10 +117,23 @@ func (a *App) Stored(ctx context.Context) (*store.DB, error) {
 		err = (&Failure{Status: StatusNotFound, Code: "not_found", Err: errors.New("there are no runs yet")}).
 			Hint("agentclash eval start --pack builtin:quickstart --model scripted/builtin:quickstart-good --follow")
 	}
-	if err == nil && a.Workspace != "" { // a typing error would read as an empty workspace
-		_, err = a.KnownWorkspace(ctx, a.Workspace)
+	if err == nil {
+		err = a.CheckWorkspace(ctx)
 	}
 	return db, err
+}
+
+// CheckWorkspace refuses a workspace that -w names and the store does not have, for
+// commands that show what is in one: a typing error would read as an empty workspace.
+func (a *App) CheckWorkspace(ctx context.Context) error {
+	if a.Workspace == "" {
+		return nil
+	}
+	_, ok, err := a.Reading(ctx)
+	if err == nil && ok {
+		_, err = a.KnownWorkspace(ctx, a.Workspace)
+	}
+	return err
 }
 
 // Self is this process as the owner of a run.

@@ -111,6 +111,9 @@ func newPackList(a *cli.App) *cobra.Command {
 		Use: "list", Short: "List the stored packs", Args: cli.NoArgs,
 		Example: "  agentclash challenge-pack list",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := a.CheckWorkspace(c.Context()); err != nil {
+				return err
+			}
 			page := view.Page[view.PackEntry]{}
 			db, ok, err := a.Reading(c.Context())
 			if err != nil {

@@ -95,6 +95,9 @@ type prunedRun struct {
 
 func runPrune(ctx context.Context, a *cli.App, o pruneOptions) error {
 	rules, err := o.rules(a)
+	if err == nil {
+		err = a.CheckWorkspace(ctx)
+	}
 	if err != nil {
 		return err
 	}

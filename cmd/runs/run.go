@@ -41,10 +41,8 @@ func runRunList(ctx context.Context, a *cli.App, o cli.ListOptions) error {
 	}
 	var list []view.Run
 	total := 0
-	if ok && a.Workspace != "" { // a typing error would read as an empty workspace
-		if _, err := a.KnownWorkspace(ctx, a.Workspace); err != nil {
-			return err
-		}
+	if err := a.CheckWorkspace(ctx); err != nil {
+		return err
 	}
 	if ok {
 		workspace, err := a.WorkspaceName()

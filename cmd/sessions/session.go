@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,7 +40,7 @@ started into with --session. OVERALL is of the only agent or of the winner.`,
 }
 
 func runSessionList(ctx context.Context, a *cli.App, o cli.ListOptions) error {
-	if err := o.Check(); err != nil {
+	if err := cmp.Or(o.Check(), a.CheckWorkspace(ctx)); err != nil {
 		return err
 	}
 	db, ok, err := sessions(ctx, a)

@@ -135,6 +135,9 @@ func newBaselineShow(a *cli.App) *cobra.Command {
 		Example: "  agentclash baseline show --pack support-triage",
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx := c.Context()
+			if err := a.CheckWorkspace(ctx); err != nil {
+				return err
+			}
 			db, workspace, err := a.ReadingIn(ctx)
 			if err != nil {
 				return err
@@ -201,6 +204,9 @@ func newBaselineHistory(a *cli.App) *cobra.Command {
 }
 
 func listBaselines(ctx context.Context, a *cli.App, list func(*store.DB, string) ([]store.BaselineMark, error)) error {
+	if err := a.CheckWorkspace(ctx); err != nil {
+		return err
+	}
 	workspace, err := a.WorkspaceName()
 	if err != nil {
 		return err

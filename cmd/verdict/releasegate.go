@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,7 +39,7 @@ func newReleaseGateList(a *cli.App) *cobra.Command {
 }
 
 func runReleaseGateList(ctx context.Context, a *cli.App, f gateFilter, o cli.ListOptions) error {
-	if err := o.Check(); err != nil {
+	if err := cmp.Or(o.Check(), a.CheckWorkspace(ctx)); err != nil {
 		return err
 	}
 	db, ok, err := a.Reading(ctx)
