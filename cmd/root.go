@@ -93,6 +93,7 @@ your machine but the calls to the models you name.`,
 	root.AddCommand(setup.NewHosted("auth"), setup.NewHosted("org"), setup.NewHosted("quota"))
 	contract.Choose(root)
 	cli.Strict(root)
+	contract.VersionFlag(root)
 	contract.Completing(a, root)
 	contract.FitHelp(a, root)
 	contract.HelpOf(root)

@@ -44,6 +44,7 @@ func HelpOf(root *cobra.Command) {
 		}
 		return err
 	}
+	root.RemoveCommand(help) // cobra adds it when it runs: it is none of ours
 }
 
 // reflow fills the lines of each paragraph anew. One that is laid out, with lines

@@ -39,6 +39,22 @@ func NewVersion(a *cli.App) *cobra.Command {
 	}
 }
 
+// VersionFlag has --version be the command version, since so many programs have the flag.
+func VersionFlag(root *cobra.Command) {
+	asked := root.Flags().Bool("version", false, "say which build this is: agentclash version")
+	otherwise := root.RunE
+	root.RunE = func(c *cobra.Command, args []string) error {
+		if !*asked || len(args) > 0 {
+			return otherwise(c, args)
+		}
+		version, _, err := root.Find([]string{"version"})
+		if err != nil {
+			return err
+		}
+		return version.RunE(version, nil)
+	}
+}
+
 // bashAlone stands in for the one function of the package bash-completion that the
 // script calls, which many systems lack: without it every tab would print an error into
 // the line. The words come as they are typed, and are only ever typed again.
