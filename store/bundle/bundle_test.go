@@ -321,6 +321,8 @@ func TestCheck(t *testing.T) {
 		"another try's result": on(3, func(x *Trial) { x.Attempts[1].Result = result(1, `"outcome":"passed"`) }),
 		"a blob that is none":  func(l []Record) []Record { return blobResult(l, `{"trial_id":`) },
 		"a name of two lines":  on(0, func(r *Run) { r.Name = "run\n✓ imported" }),
+		"no date":              on(0, func(r *Run) { r.CreatedAt = time.Time{} }),
+		"a date of nowhen":     on(0, func(r *Run) { r.CreatedAt = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) }),
 		"an endless name":      on(0, func(r *Run) { r.Name = strings.Repeat("n", MaxName+1) }),
 		"a label of controls":  labelled("a\x1b[2Jb"),
 		"a label of two lines": labelled("a\n✓ passed"),

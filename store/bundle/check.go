@@ -167,8 +167,10 @@ func (c *Check) checkRun(r Run) error {
 		return errors.New("its ids differ")
 	case r.EventSchema > event.SchemaVersion:
 		return fmt.Errorf("%w: its events are of schema %.20s", ErrNewer, r.EventSchema)
-	case r.EventSchema == "" || !IsName(r.Name) || r.CreatedAt.IsZero():
-		return errors.New("its name, date or schema is missing, or the name is none")
+	case r.EventSchema == "" || !IsName(r.Name):
+		return errors.New("its name or schema is missing, or the name is none")
+	case r.CreatedAt.Year() < 1970 || r.CreatedAt.Year() > lastYear:
+		return errors.New("its date is missing, or none that can be")
 	case p.Session != "" && !IsName(p.Session):
 		return errors.New("its session has no name that can be one")
 	case !slices.Contains(runEnds, r.Status):
@@ -213,6 +215,9 @@ func (c *Check) checkRun(r Run) error {
 	c.planned = make([]bool, len(p.Cases)*c.lanes*p.Options.Repetitions)
 	return nil
 }
+
+// lastYear is the last whole one whose moments can be counted in nanoseconds.
+const lastYear = 2261
 
 // MaxName is how long the name of a run may be, in bytes.
 const MaxName = 1000
