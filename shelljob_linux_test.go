@@ -15,7 +15,8 @@ import (
 )
 
 // TestScreensAreJobsOfAShell stops each screen with ctrl+z, goes on with it, and ends it
-// while it is stopped and, by kill -9, while it is shown. What is typed meanwhile is the shell's, on a terminal as it was.
+// while it is stopped and, by kill -9, while it is shown. What is typed meanwhile is the
+// shell's, on a terminal as it was.
 func TestScreensAreJobsOfAShell(t *testing.T) {
 	t.Parallel()
 	agentclash, home := exampleStore(t)

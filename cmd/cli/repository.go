@@ -54,7 +54,7 @@ func Inside(root, path string) error {
 	if err != nil {
 		return err
 	}
-	if rel, err := filepath.Rel(base, real); err != nil || !filepath.IsLocal(rel) {
+	if !within(base, real) {
 		return Usage("%s leads out of the repository, to %s", path, real)
 	}
 	if missing {

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -9,7 +10,6 @@ import (
 	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/manual"
 	"github.com/agentclash/agentclash/cmd/view"
-	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/store"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -46,6 +46,7 @@ func Completing(a *cli.App, root *cobra.Command) {
 		"BUILD": inStore(resourcesOffered(store.Build)), "ALIAS": inStore(resourcesOffered(store.ModelAlias)),
 		"PROFILE": inStore(resourcesOffered(store.RuntimeProfile)), "POLICY": inStore(resourcesOffered(store.SpendPolicy)),
 		"WORKSPACE": workspacesOffered, "workspace NAME": workspacesOffered, "secret KEY": secretsOffered, "config KEY": settingsOffered, "CODE": codesOffered,
+		"SLUG": catalogOffered,
 	}
 	flags := map[string]nouns{
 		"deployment": deploymentsOffered, "account": inStore(accountsOffered), "session": inStore(sessionsOffered), "run": inStore(runsOffered),
@@ -77,10 +78,6 @@ func completeArgs(a *cli.App, c *cobra.Command, args map[string]nouns) {
 	if len(list) == 0 || c.ValidArgs != nil || c.ValidArgsFunction != nil {
 		return
 	}
-	if list[0].Name == "SLUG" {
-		c.ValidArgsFunction = catalogOffered
-		return
-	}
 	known := args[list[0].Name]
 	if of := args[c.Parent().Name()+" "+list[0].Name]; of != nil && c.Name() != "create" { // which makes a name
 		known = of
@@ -96,25 +93,14 @@ func completeArgs(a *cli.App, c *cobra.Command, args map[string]nouns) {
 	}
 }
 
-// catalogOffered are the packs of the catalogue, of which one is named.
-func catalogOffered(_ *cobra.Command, before []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-	if len(before) > 0 {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	for _, e := range pack.Catalog() {
-		list = append(list, cobra.CompletionWithDesc(e.Slug, e.Name))
-	}
-	return list, cobra.ShellCompDirectiveNoFileComp
-}
-
 func completeFlag(a *cli.App, c *cobra.Command, f *pflag.Flag, by cobra.CompletionFunc) {
 	if err := c.RegisterFlagCompletionFunc(f.Name, by); err != nil {
 		panic(err) // a flag that is completed twice is a mistake of ours
 	}
 }
 
-// completeBy asks what there is, and makes and changes nothing. Whatever goes wrong
-// completes nothing, and says nothing.
+// completeBy asks what there is, and makes and changes nothing. Of a name that several
+// things have the first is offered. Whatever goes wrong completes nothing, and says nothing.
 func completeBy(a *cli.App, known nouns) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, stop := context.WithTimeout(c.Context(), completionTime)
@@ -127,7 +113,13 @@ func completeBy(a *cli.App, known nouns) cobra.CompletionFunc {
 		if err != nil || len(list) == 0 {
 			return nil, cobra.ShellCompDirectiveDefault // a file may be meant
 		}
-		return list, cobra.ShellCompDirectiveNoFileComp
+		seen := map[string]bool{}
+		return slices.DeleteFunc(list, func(c cobra.Completion) bool {
+			name, _, _ := strings.Cut(c, "\t")
+			was := seen[name]
+			seen[name] = true
+			return was
+		}), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/agentclash/agentclash/cmd/cli"
 	"github.com/agentclash/agentclash/cmd/config"
 	"github.com/agentclash/agentclash/cmd/errcode"
+	"github.com/agentclash/agentclash/pack"
 	"github.com/agentclash/agentclash/store"
 	"github.com/spf13/cobra"
 )
@@ -57,24 +58,16 @@ func accountsOffered(ctx context.Context, db *store.DB, ws string) (list []cobra
 
 func baselinesOffered(ctx context.Context, db *store.DB, ws string) (list []cobra.Completion, err error) {
 	marks, err := db.Baselines(ctx, ws)
-	seen := map[string]bool{}
 	for _, m := range marks {
-		if !seen[m.Name] {
-			list = offer(list, m.Name, "", m.RunName+", "+m.Label)
-		}
-		seen[m.Name] = true
+		list = offer(list, m.Name, "", m.RunName+", "+m.Label)
 	}
 	return list, err
 }
 
 func packsOffered(ctx context.Context, db *store.DB, ws string) (list []cobra.Completion, err error) {
 	packs, err := db.Packs(ctx, ws)
-	seen := map[string]bool{}
 	for _, p := range packs {
-		if !seen[p.Slug] {
-			list = offer(list, p.Slug, "", p.Name)
-		}
-		seen[p.Slug] = true
+		list = offer(list, p.Slug, "", p.Name)
 	}
 	return list, err
 }
@@ -107,17 +100,13 @@ func casesOffered(ctx context.Context, db *store.DB, ws string) (list []cobra.Co
 
 func inputSetsOffered(ctx context.Context, db *store.DB, ws string) (list []cobra.Completion, err error) {
 	packs, err := db.Packs(ctx, ws)
-	seen := map[string]bool{}
 	for _, p := range packs[:min(len(packs), offered)] {
 		sets, err := db.InputSets(ctx, p.ID)
 		if err != nil {
 			return nil, err
 		}
 		for _, s := range sets {
-			if !seen[s.Key] {
-				list = offer(list, s.Key, "", "input set of "+p.Slug)
-			}
-			seen[s.Key] = true
+			list = offer(list, s.Key, "", "input set of "+p.Slug)
 		}
 	}
 	return list, err
@@ -173,12 +162,16 @@ func settingsOffered(context.Context, *cli.App, string) (list []cobra.Completion
 }
 
 func codesOffered(context.Context, *cli.App, string) (list []cobra.Completion, err error) {
-	seen := map[string]bool{}
 	for _, c := range errcode.All() {
-		if !seen[c.Code] {
-			list = offer(list, c.Code, "", c.Means)
-		}
-		seen[c.Code] = true
+		list = offer(list, c.Code, "", c.Means)
+	}
+	return list, nil
+}
+
+// catalogOffered are the packs of the catalogue, of which one is named.
+func catalogOffered(context.Context, *cli.App, string) (list []cobra.Completion, err error) {
+	for _, e := range pack.Catalog() {
+		list = offer(list, e.Slug, "", e.Name)
 	}
 	return list, nil
 }

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -32,7 +33,7 @@ func NewEvalList(a *cli.App) *cobra.Command {
 }
 
 func runRunList(ctx context.Context, a *cli.App, o cli.ListOptions) error {
-	if err := o.Check(); err != nil {
+	if err := cmp.Or(o.Check(), a.CheckWorkspace(ctx)); err != nil {
 		return err
 	}
 	db, ok, err := sandboxes.Tidied(ctx, a)
@@ -41,9 +42,6 @@ func runRunList(ctx context.Context, a *cli.App, o cli.ListOptions) error {
 	}
 	var list []view.Run
 	total := 0
-	if err := a.CheckWorkspace(ctx); err != nil {
-		return err
-	}
 	if ok {
 		workspace, err := a.WorkspaceName()
 		if err != nil {
