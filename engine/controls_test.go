@@ -27,6 +27,7 @@ type steered struct {
 	plan   *plan.Plan
 	answer chan string // what the model answers; "" fails
 	ended  chan engine.Result
+	linger chan struct{} // until it is closed a call that is cancelled does not end; nil: it ends at once
 
 	mu       sync.Mutex
 	underWay map[string]bool // refs
@@ -77,6 +78,9 @@ func (s *steered) complete(ctx context.Context, req provider.Request) (provider.
 		}
 		return provider.Response{Text: text, Finish: provider.FinishStop}, nil
 	case <-ctx.Done():
+		if s.linger != nil {
+			<-s.linger
+		}
 		return provider.Response{}, provider.FromContext(ctx, provider.OpenAI)
 	}
 }
@@ -254,14 +258,16 @@ func TestOneTrialIsCancelled(t *testing.T) {
 		if err := s.controls.CancelTrial("id-0001"); err == nil {
 			t.Error("a trial of a run that has not begun is cancelled")
 		}
+		s.linger = make(chan struct{})
 		s.start(t.Context())
 		s.runs(3, 3, "at first")
 		id := s.trialOf("large", 1)
-		for range 2 { // twice is once
+		for range 2 { // twice is once, while it runs
 			if err := s.controls.CancelTrial(id); err != nil {
 				t.Error(err)
 			}
 		}
+		close(s.linger)
 		s.runs(3, 4, "the others go on, and the next begins")
 		for _, c := range []struct{ id, want string }{{id, "it does not run"}, {"nobody", "no such trial"}} {
 			if err := s.controls.CancelTrial(c.id); err == nil || !strings.Contains(err.Error(), c.want) {
